@@ -1,0 +1,126 @@
+"""One seeded lane of the Arcade Learning Environment, preprocessed as AtariARI prescribes.
+
+Reset:  1 to 30 raw no-op frames after a new game; after a lost life, one no-op step instead. Then, where the
+        game has a fire button, step 1 (fire) and step 2 of the minimal action set.
+Step:   one action for 4 raw frames; the frame is the maximum of the last two gray screens; the RAM is read after
+        the last one. No sticky actions. A lost life ends the episode.
+
+Grayscale is ALE's own luminance, taken before the maximum (as gymnasium's AtariPreprocessing does), where the 2019
+code took the maximum in RGB and then OpenCV's weights: positions are the same, some shades differ by a few levels.
+"""
+
+from pathlib import Path
+
+import numpy as np
+from ale_py import Action, ALEInterface, LoggerMode, roms
+from numpy.typing import NDArray
+
+from manicap.atari.games import Game
+from manicap.core.errors import UserError
+from manicap.core.seeding import numpy_generator, stream_seed
+
+FRAME_SHAPE = (210, 160)
+RAM_SIZE = 128
+FRAME_SKIP = 4
+MAX_NOOP_FRAMES = 30
+MAX_GAME_FRAMES = 108_000  # half an hour of play, the limit of gym's NoFrameskip-v4 environments
+
+Bytes = NDArray[np.uint8]
+
+
+def open_ale(game: Game, seed: int) -> ALEInterface:
+    """ALE with the game's ROM loaded, seeded, without sticky actions."""
+    path = roms.get_rom_path(game.name)
+    # ALE ends the whole interpreter on a ROM that it cannot read, so look before loading.
+    if path is None or not Path(path).is_file() or not ALEInterface.isSupportedROM(path):
+        raise UserError(f"ale-py has no readable ROM for {game.name!r} (looked at {path}); reinstall ale-py")
+    ALEInterface.setLoggerMode(LoggerMode.Error)
+    ale = ALEInterface()
+    ale.setInt("random_seed", seed)
+    ale.setFloat("repeat_action_probability", 0.0)
+    ale.setInt("max_num_frames_per_episode", MAX_GAME_FRAMES)
+    ale.loadROM(path)
+    if ale.getScreenDims() != FRAME_SHAPE:
+        raise UserError(f"{game.name} has a screen of {ale.getScreenDims()}, expected {FRAME_SHAPE}")
+    return ale
+
+
+class Lane:
+    """A stream of lives of one game. `frame` and `ram` hold the present state and are overwritten by each step.
+
+    Everything random in lane i under seed s comes from the stream (s, game, purpose, i): what a lane plays
+    does not depend on the other lanes, nor on the process it runs in.
+    """
+
+    def __init__(self, game: Game, seed: int, lane: int, purpose: str = "pretrain") -> None:
+        name = ("lane", game.name, purpose, lane)
+        self.rng = numpy_generator(seed, *name)
+        self.ale = open_ale(game, stream_seed(seed, *name, "ale") % 2**31)
+        self.actions: list[Action] = self.ale.getMinimalActionSet()
+        self.frame: Bytes = np.zeros(FRAME_SHAPE, np.uint8)
+        self.ram: Bytes = np.zeros(RAM_SIZE, np.uint8)
+        self.ram_at_end: Bytes = np.zeros(RAM_SIZE, np.uint8)
+        """RAM after the step that ended the previous life (the 2019 code pairs it with the next life's first frame)."""
+        self._previous_screen: Bytes = np.zeros(FRAME_SHAPE, np.uint8)
+        self._lives = 0
+        self._has_fire = Action.FIRE in self.actions
+
+    def random_action(self) -> int:
+        """Uniform over 1 .. n-1 of the minimal set: the no-op is left out, as in the benchmark."""
+        return int(self.rng.integers(1, len(self.actions)))
+
+    def reset(self) -> None:
+        """Start a new game."""
+        self._new_game()
+        self._fire()
+
+    def step(self, action: int) -> bool:
+        """Play one step. True if it ended a life: then `frame` and `ram` are already the next life's first."""
+        self._skip_frames(self.actions[action])
+        if not self._life_ended():
+            return False
+        self.ram_at_end[:] = self.ram
+        self._next_life()
+        self._fire()
+        return True
+
+    def _next_life(self) -> None:
+        if self.ale.game_over():
+            self._new_game()
+        else:
+            self._skip_frames(Action.NOOP)
+
+    def _new_game(self) -> None:
+        self.ale.reset_game()
+        for _ in range(int(self.rng.integers(1, MAX_NOOP_FRAMES + 1))):
+            self.ale.act(Action.NOOP)
+            if self.ale.game_over():
+                self.ale.reset_game()
+        self._lives = self.ale.lives()
+        self.ale.getScreenGrayscale(self.frame)
+        self.ale.getRAM(self.ram)
+
+    def _fire(self) -> None:
+        if self._has_fire:
+            for action in self.actions[1:3]:
+                self._skip_frames(action)
+                if self._life_ended():
+                    self._next_life()
+        self._lives = self.ale.lives()
+
+    def _life_ended(self) -> bool:
+        """Game over, or fewer lives than before (bonus lives only raise the count)."""
+        lost = 0 < self.ale.lives() < self._lives
+        self._lives = self.ale.lives()
+        return lost or self.ale.game_over()
+
+    def _skip_frames(self, action: Action) -> None:
+        ale = self.ale
+        for _ in range(FRAME_SKIP - 2):
+            ale.act(action)
+        ale.act(action)
+        ale.getScreenGrayscale(self._previous_screen)
+        ale.act(action)
+        ale.getScreenGrayscale(self.frame)
+        np.maximum(self.frame, self._previous_screen, out=self.frame)
+        ale.getRAM(self.ram)

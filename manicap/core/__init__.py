@@ -1,0 +1,1 @@
+"""What every folder may use: configs, errors, seeds, files, progress. No torch here."""
