@@ -1,3 +1,26 @@
 """manicap: learn state representations without labels, and measure them honestly."""
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from manicap.atari.collect import collect
+    from manicap.atari.store import StoreConfig, open_store
+    from manicap.atari.wrapper import AtariARI
+
 __version__ = "0.1.0"
+
+# Loaded on first use, so that `import manicap` is quick and collectors never load torch.
+_LAZY = {
+    "AtariARI": "manicap.atari.wrapper",
+    "StoreConfig": "manicap.atari.store",
+    "collect": "manicap.atari.collect",
+    "open_store": "manicap.atari.store",
+}
+__all__ = ["AtariARI", "StoreConfig", "collect", "open_store"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LAZY:
+        return getattr(import_module(_LAZY[name]), name)
+    raise AttributeError(f"module 'manicap' has no attribute {name!r}")

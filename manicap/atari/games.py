@@ -71,7 +71,7 @@ _ENV_ID = re.compile(r"^(?:ale/)?(.*?)(?:-?ram)?(?:-?(?:noframeskip|deterministi
 
 
 def find_game(name: str) -> Game:
-    """`pong`, `ms_pacman`, `MsPacman`, `Ms Pacman`, `MsPacmanNoFrameskip-v4` and `ALE/MsPacman-v5` all find their game."""
+    """`ms_pacman`, `MsPacman`, `Ms Pacman`, `MsPacmanNoFrameskip-v4` and `ALE/MsPacman-v5` all find the same game."""
     match = _ENV_ID.match(name.strip().lower())
     key = re.sub(r"[\s_\-']", "", match.group(1)) if match else ""
     if key not in _BY_KEY:

@@ -150,5 +150,6 @@ def _convert_union(options: tuple[Any, ...], value: Any, name: str, problems: li
         if not attempt:
             return result
         attempts.append(attempt)
-    problems += min(attempts, key=len)
+    fewest: list[str] = sorted(attempts, key=len)[0]
+    problems += fewest
     return None

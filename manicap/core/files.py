@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -50,8 +50,8 @@ def sha256_file(path: Path) -> str:
 
 
 @contextlib.contextmanager
-def exclusive_lock(path: Path) -> Iterator[bool]:
-    """Hold an advisory lock on `path`; yields whether another process had it first (then this one waited).
+def exclusive_lock(path: Path, on_wait: Callable[[], None]) -> Iterator[None]:
+    """Hold an advisory lock on `path`, calling `on_wait` first if another process has it.
 
     The kernel drops the lock when its holder dies, so a killed process blocks nobody.
     """
@@ -59,11 +59,10 @@ def exclusive_lock(path: Path) -> Iterator[bool]:
     with path.open("a") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            waited = False
         except BlockingIOError:
+            on_wait()
             fcntl.flock(file, fcntl.LOCK_EX)
-            waited = True
-        yield waited
+        yield
 
 
 def _umask() -> int:

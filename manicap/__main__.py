@@ -1,0 +1,3 @@
+from manicap.cli.main import main
+
+main()

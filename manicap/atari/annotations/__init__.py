@@ -1,0 +1,28 @@
+"""RAM annotations of AtariARI: which byte of a game's memory holds what.
+
+    annotations(find_game("pong"), "corrected")           # the variables
+    labels(ram, find_game("pong"), "corrected")["ball_x"]  # uint8 [...] from RAMs uint8 [..., 128]
+
+Three sets: `ari-2019` (behind the published ST-DIM results), `ari-2020` (the table as it was left) and `corrected`
+(`ari-2020` with its measured mistakes mended; each change says why).
+"""
+
+from manicap.atari.annotations.sets import ANNOTATION_SETS, annotations, categories, changes, labels, sets_with
+from manicap.atari.annotations.variables import AGENT, CATEGORIES, DISPLAY, MISC, OTHER, SMALL, Change, Variable
+
+__all__ = [
+    "AGENT",
+    "ANNOTATION_SETS",
+    "CATEGORIES",
+    "DISPLAY",
+    "MISC",
+    "OTHER",
+    "SMALL",
+    "Change",
+    "Variable",
+    "annotations",
+    "categories",
+    "changes",
+    "labels",
+    "sets_with",
+]

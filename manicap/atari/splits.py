@@ -1,0 +1,183 @@
+"""Splits, duplicates, pairs and label entropy: pure functions over a store.
+
+    splits = probe_splits(store, FIXED, "corrected", seed=0)
+    splits.test.rows          rows of the store's arrays
+    splits.counts             what was dropped, for people
+
+A `Part` is a list of rows and, for each row, the episode it belongs to.
+"""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from manicap.atari.annotations import labels
+from manicap.atari.games import find_game
+from manicap.atari.protocol import Protocol
+from manicap.atari.store import Store
+from manicap.core.errors import UserError
+from manicap.core.seeding import numpy_generator
+
+Rows = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Part:
+    """One split: rows in ascending order, and the index into `store.episodes` of each."""
+
+    name: str
+    rows: Rows
+    episodes: Rows
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def num_episodes(self) -> int:
+        return len(np.unique(self.episodes))
+
+
+@dataclass(frozen=True)
+class PretrainSplits:
+    train: Part
+    val: Part
+    counts: dict[str, int]
+
+
+@dataclass(frozen=True)
+class ProbeSplits:
+    train: Part
+    val: Part
+    test: Part
+    variables: tuple[str, ...]
+    """Variables whose entropy reaches the protocol's threshold."""
+    entropies: dict[str, float]
+    """Entropy in nats of every variable of the annotation set."""
+    counts: dict[str, int]
+
+
+def pretrain_splits(store: Store, protocol: Protocol, seed: int) -> PretrainSplits:
+    """Training and validation episodes for pretraining."""
+    kept, counts = _long_episodes(store, protocol)
+    train, val = split_episodes(store, kept, protocol, protocol.pretrain_fractions, ("train", "val"), seed)
+    return PretrainSplits(train, val, counts | {"frames_train": len(train), "frames_val": len(val)})
+
+
+def probe_splits(store: Store, protocol: Protocol, annotation_set: str, seed: int) -> ProbeSplits:
+    """Training, validation and test episodes for probing, without test frames seen before and without flat labels."""
+    kept, counts = _long_episodes(store, protocol)
+    names = ("train", "val", "test")
+    train, val, test = split_episodes(store, kept, protocol, protocol.probe_fractions, names, seed)
+    everything = np.concatenate([train.rows, val.rows, test.rows])
+    entropies = {
+        name: entropy(values) for name, values in read_labels(store, everything, annotation_set, protocol).items()
+    }
+    variables = tuple(name for name, nats in entropies.items() if nats >= protocol.min_entropy)
+    unique_test = drop_seen_frames(store, test, seen=(train, val))
+    if not variables:
+        raise UserError(
+            f"no variable of {annotation_set} varies enough in {store.path} (all under {protocol.min_entropy} nats over"
+            f" {len(everything)} frames); collect more steps (now {store.config.steps})"
+        )
+    counts |= {
+        "test_frames_seen_in_training": len(test) - len(unique_test),
+        "variables_under_entropy": len(entropies) - len(variables),
+    }
+    counts |= {f"frames_{part.name}": len(part) for part in (train, val, unique_test)}
+    return ProbeSplits(train, val, unique_test, variables, entropies, counts)
+
+
+def split_episodes(
+    store: Store, kept: Rows, protocol: Protocol, fractions: Sequence[float], names: Sequence[str], seed: int
+) -> list[Part]:
+    """Divide episodes by count. `fixed` gives every split at least one where there are enough episodes."""
+    order = kept
+    if protocol.split_order == "shuffled":
+        order = numpy_generator(seed, "split", *names).permutation(kept)
+    # Cut where the 2019 code cuts: the floor of the cumulated fraction. The small term undoes 0.7 + 0.1 < 0.8.
+    cuts = [int(sum(fractions[: i + 1]) * len(order) + 1e-9) for i in range(len(fractions) - 1)]
+    if protocol.split_order == "shuffled" and len(order) >= len(names):
+        for i in range(len(cuts)):
+            cuts[i] = max(cuts[i], (cuts[i - 1] if i else 0) + 1)
+        for i in reversed(range(len(cuts))):
+            cuts[i] = min(cuts[i], (cuts[i + 1] if i + 1 < len(cuts) else len(order)) - 1)
+    parts = [_part(store, name, np.sort(piece)) for name, piece in zip(names, np.split(order, cuts), strict=True)]
+    empty = [part.name for part in parts if not len(part)]
+    if empty:
+        raise UserError(
+            f"the {' and the '.join(empty)} split of {store.path} would be empty: of {len(store.episodes)} lives only"
+            f" {len(kept)} are longer than {protocol.longest_dropped_episode} frames, and {len(names)} splits need"
+            f" more; collect more steps (now {store.config.steps})"
+        )
+    return parts
+
+
+def drop_seen_frames(store: Store, part: Part, seen: Sequence[Part]) -> Part:
+    """`part` without the frames whose bytes occur in `seen`. Keeps a 16-byte hash a frame, not the frames."""
+    known = {digest for other in seen for digest in _frame_hashes(store, other)}
+    keep = np.array([digest not in known for digest in _frame_hashes(store, part)], bool)
+    if not keep.any():
+        raise UserError(
+            f"every frame of the {part.name} split of {store.path} also occurs in"
+            f" {' or '.join(other.name for other in seen)}; collect more steps (now {store.config.steps})"
+        )
+    return Part(part.name, part.rows[keep], part.episodes[keep])
+
+
+def frame_pairs(store: Store, part: Part, protocol: Protocol) -> tuple[Rows, Rows]:
+    """Rows (t, t+1). Under `reference` the last frame of a life is also paired with its first."""
+    starts, lengths = store.episodes["start"][part.episodes], store.episodes["length"][part.episodes]
+    is_last = part.rows == starts + lengths - 1
+    if protocol.pairs == "wrapping":
+        return part.rows, np.where(is_last, starts, part.rows + 1)
+    return part.rows[~is_last], part.rows[~is_last] + 1
+
+
+def read_labels(
+    store: Store, rows: Rows, annotation_set: str, protocol: Protocol, names: Sequence[str] | None = None
+) -> Mapping[str, NDArray[np.uint8]]:
+    """Labels of the rows. Under `reference` a life's first frame carries the RAM that ended the life before."""
+    ram = np.array(store.ram[rows])
+    if protocol.first_label == "stale":
+        episode = np.searchsorted(store.episodes["start"], rows, side="right") - 1
+        first = store.episodes["start"][episode] == rows
+        ram[first] = store.episodes["ram_before"][episode[first]]
+    return labels(ram, find_game(store.config.game), annotation_set, names)
+
+
+def entropy(values: NDArray[np.uint8]) -> float:
+    """Shannon entropy in nats of the empirical distribution: - sum p log p."""
+    counts = np.bincount(values)
+    p = counts[counts > 0] / len(values)
+    return float(-(p * np.log(p)).sum()) + 0.0  # + 0.0 turns -0.0, the entropy of a constant, into 0.0
+
+
+def _long_episodes(store: Store, protocol: Protocol) -> tuple[Rows, dict[str, int]]:
+    lengths = store.episodes["length"]
+    kept = np.flatnonzero(lengths > protocol.longest_dropped_episode)
+    counts = {
+        "episodes": len(lengths),
+        "episodes_too_short": len(lengths) - len(kept),
+        "frames": len(store),
+        "frames_in_short_episodes": len(store) - int(lengths[kept].sum()),
+    }
+    return kept, counts
+
+
+def _part(store: Store, name: str, episodes: Rows) -> Part:
+    starts, lengths = store.episodes["start"][episodes], store.episodes["length"][episodes]
+    pieces = [np.arange(start, start + length) for start, length in zip(starts, lengths, strict=True)]
+    rows = np.concatenate(pieces) if pieces else np.empty(0, np.int64)
+    return Part(name, rows, np.repeat(episodes, lengths))
+
+
+def _frame_hashes(store: Store, part: Part) -> list[bytes]:
+    """128-bit hashes: among a million frames two different ones collide with probability under 1e-26."""
+    digests: list[bytes] = []
+    for run in np.split(part.rows, np.flatnonzero(np.diff(part.rows) != 1) + 1):
+        for chunk in store.frame_chunks(int(run[0]), int(run[-1]) + 1):
+            digests += [hashlib.blake2b(frame, digest_size=16).digest() for frame in chunk]
+    return digests

@@ -1,0 +1,225 @@
+"""The frame store: what a collection leaves on disk, and the only way the later stages see a game.
+
+    data/<game>/<config hash>/
+        frames.npy     uint8 [N, 210, 160]
+        ram.npy        uint8 [N, 128]     the whole RAM, so that labels can be derived with any annotation set
+        episodes.npy   (lane, start, length, ram_before) [E]
+        manifest.json  config, versions, counts, sha256 of every file
+
+A store is built elsewhere and renamed into place when complete, so a directory with this name is a whole store.
+"""
+
+import json
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from manicap.atari.emulator import FRAME_SHAPE, RAM_SIZE
+from manicap.atari.games import find_game
+from manicap.core.config import config_hash, from_dict, to_dict
+from manicap.core.errors import UserError
+from manicap.core.files import sha256_file, write_json
+
+FORMAT = 1
+ARRAYS = ("frames.npy", "ram.npy", "episodes.npy")
+EPISODE = np.dtype([("lane", "<i4"), ("start", "<i8"), ("length", "<i8"), ("ram_before", "u1", (RAM_SIZE,))])
+"""`ram_before`: the RAM after the step that ended the life before; for a lane's first life, its first frame's own."""
+
+
+@dataclass(frozen=True)
+class StoreConfig:
+    """What to collect. Equal configs name the same store."""
+
+    game: str
+    """Game to play: pong, ms_pacman, MsPacman, MsPacmanNoFrameskip-v4, ALE/MsPacman-v5, ..."""
+    steps: int = 100_000
+    """Steps in all (4 raw frames each), divided over the lanes; one frame is stored a step."""
+    seed: int = 0
+    """Lane i plays from the stream (seed, i): the bytes do not depend on the number of workers."""
+    purpose: Literal["pretrain", "probe"] = "pretrain"
+    """Probe stores play other games than pretraining stores of the same seed."""
+    lanes: int = 8
+    """Independent games played side by side."""
+    policy: str = "random"
+    """Name of the policy; only `random` can be collected from the command line."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "game", find_game(self.game).name)
+
+    def problems(self) -> list[str]:
+        found = []
+        if self.lanes < 1:
+            found.append(f"lanes must be at least 1, got {self.lanes}")
+        elif self.steps < self.lanes:
+            found.append(f"steps must be at least the number of lanes ({self.lanes}), got {self.steps}")
+        if self.seed < 0:
+            found.append(f"seed must not be negative, got {self.seed}")
+        if not self.policy:
+            found.append("policy needs a name")
+        return found
+
+    def lane_steps(self, lane: int) -> int:
+        """Steps of one lane; the first lanes take the remainder."""
+        return self.steps // self.lanes + (lane < self.steps % self.lanes)
+
+    def lane_start(self, lane: int) -> int:
+        """Row of the lane's first frame."""
+        return lane * (self.steps // self.lanes) + min(lane, self.steps % self.lanes)
+
+
+def store_path(config: StoreConfig, data_dir: Path) -> Path:
+    return data_dir / config.game / config_hash(config)
+
+
+class Store:
+    """A complete store, read-only and memory-mapped."""
+
+    def __init__(self, path: Path, manifest: dict[str, Any]) -> None:
+        self.path = path
+        self.manifest = manifest
+        self.config = from_dict(StoreConfig, manifest["config"], source=str(path / "manifest.json"))
+
+    def __len__(self) -> int:
+        return int(self.manifest["counts"]["frames"])
+
+    def __repr__(self) -> str:
+        return f"<Store {self.path}: {len(self)} frames, {len(self.episodes)} lives of {self.config.game}>"
+
+    @cached_property
+    def frames(self) -> NDArray[np.uint8]:
+        return np.load(self.path / "frames.npy", mmap_mode="r")
+
+    @cached_property
+    def ram(self) -> NDArray[np.uint8]:
+        return np.load(self.path / "ram.npy", mmap_mode="r")
+
+    @cached_property
+    def episodes(self) -> NDArray[np.void]:
+        return np.load(self.path / "episodes.npy")
+
+    def frame_chunks(self, start: int, stop: int, size: int = 512) -> Iterator[NDArray[np.uint8]]:
+        """Frames start .. stop-1 in pieces, read rather than mapped: a pass over the store takes no memory."""
+        offset = getattr(self.frames, "offset", 0)  # of the array inside the file
+        with (self.path / "frames.npy").open("rb") as file:
+            file.seek(offset + start * FRAME_SHAPE[0] * FRAME_SHAPE[1])
+            for begin in range(start, stop, size):
+                rows = min(size, stop - begin)
+                chunk = np.fromfile(file, np.uint8, rows * FRAME_SHAPE[0] * FRAME_SHAPE[1])
+                yield chunk.reshape(rows, *FRAME_SHAPE)
+
+    @property
+    def fingerprint(self) -> str:
+        """12 hex digits that name the bytes of this store."""
+        return str(self.manifest["files"]["frames.npy"]["sha256"])[:12]
+
+
+def write_manifest(directory: Path, config: StoreConfig, num_episodes: int) -> None:
+    """Describe the arrays of a finished collection. Holds no dates: equal collections, equal bytes."""
+    files = {
+        name: {"bytes": (directory / name).stat().st_size, "sha256": sha256_file(directory / name)} for name in ARRAYS
+    }
+    manifest = {
+        "format": FORMAT,
+        "config": to_dict(config),
+        "versions": {name: version(name) for name in ("manicap", "ale-py", "numpy")},
+        "counts": {"frames": config.steps, "episodes": num_episodes},
+        "files": files,
+    }
+    write_json(directory / "manifest.json", manifest)
+
+
+def open_store(path: Path) -> Store:
+    """Open a store, or raise `UserError` naming the file that is missing, truncated or changed.
+
+    Contents are hashed on the first open and after any file's time stamp or size changed; otherwise sizes are compared.
+    """
+    store, faults = _inspect(path, always_hash=False)
+    if faults or store is None:
+        raise UserError(
+            f"{path} is not a sound store: {'; '.join(faults)}; remove it with 'manicap data remove {path}'"
+            " and collect it again"
+        )
+    return store
+
+
+def verify_store(path: Path) -> list[str]:
+    """Hash every file again; the faults found, each naming its file (empty if the store is sound)."""
+    return _inspect(path, always_hash=True)[1]
+
+
+def list_stores(data_dir: Path) -> list[Path]:
+    """Directories under `data_dir` that hold a store, sound or not; half-built ones are hidden and not listed."""
+    if not data_dir.is_dir():
+        return []
+    return sorted(path for path in data_dir.glob("*/*") if path.is_dir() and not path.name.startswith("."))
+
+
+def remove_store(path: Path) -> None:
+    """Delete a store. Refuses a directory that does not look like one."""
+    if not path.is_dir():
+        raise UserError(f"there is no store at {path}")
+    strangers = [item.name for item in path.iterdir() if item.name not in (*ARRAYS, "manifest.json", _STAMP)]
+    if strangers:
+        raise UserError(f"{path} does not look like a store (it holds {', '.join(sorted(strangers)[:5])}); not removed")
+    shutil.rmtree(path)
+
+
+_STAMP = ".verified.json"
+
+
+def _inspect(path: Path, always_hash: bool) -> tuple[Store | None, list[str]]:
+    if not path.is_dir():
+        return None, [f"there is no directory {path}"]
+    try:
+        manifest = json.loads((path / "manifest.json").read_text())
+        if manifest["format"] != FORMAT:
+            return None, [f"manifest.json has format {manifest['format']}, this version reads {FORMAT}"]
+        store = Store(path, manifest)
+        expected = {name: manifest["files"][name] for name in ARRAYS}
+    except FileNotFoundError:
+        return None, ["manifest.json is missing"]
+    except (ValueError, KeyError, TypeError, UserError) as error:
+        return None, [f"manifest.json is damaged ({error})"]
+
+    faults = []
+    for name, entry in expected.items():
+        file = path / name
+        if not file.is_file():
+            faults.append(f"{name} is missing")
+        elif file.stat().st_size != entry["bytes"]:
+            faults.append(f"{name} has {file.stat().st_size} bytes, expected {entry['bytes']}")
+    if faults:
+        return None, faults
+
+    stamps = {name: (path / name).stat().st_mtime_ns for name in ARRAYS}
+    if always_hash or _read_stamps(path) != stamps:
+        faults = [
+            f"{name} has changed (its sha256 is not the manifest's)"
+            for name, entry in expected.items()
+            if sha256_file(path / name) != entry["sha256"]
+        ]
+        if not faults:
+            write_stamps(path)
+    return store, faults
+
+
+def _read_stamps(path: Path) -> Any:
+    try:
+        return json.loads((path / _STAMP).read_text())
+    except (OSError, ValueError):
+        return None
+
+
+def write_stamps(path: Path) -> None:
+    """Remember the time stamps of files just verified. In a read-only directory every open hashes them instead."""
+    try:
+        write_json(path / _STAMP, {name: (path / name).stat().st_mtime_ns for name in ARRAYS})
+    except OSError:
+        return

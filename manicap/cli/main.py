@@ -1,0 +1,109 @@
+"""`manicap COMMAND ...`: find the command, parse its flags with tyro, turn errors into one sentence and an exit code.
+
+Exit codes: 0 done, 1 something failed, 2 a mistake in the call or its input, 130 Ctrl-C, 143 SIGTERM.
+"""
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+import tyro
+from rich.console import Console
+from rich.table import Table
+
+from manicap import __version__
+from manicap.core.errors import Failure, UserError, unknown_choice
+
+
+@dataclass(frozen=True)
+class Command:
+    function: str
+    """module:name, loaded only when the command is called."""
+    summary: str
+
+    def load(self) -> Callable[..., None]:
+        module, name = self.function.split(":")
+        loaded: Callable[..., None] = getattr(import_module(module), name)
+        return loaded
+
+
+COMMANDS: dict[str, Command] = {
+    "collect": Command("manicap.cli.atari:collect", "Play a game and store its frames and RAM."),
+    "data list": Command("manicap.cli.atari:data_list", "Show the stores on disk."),
+    "data verify": Command("manicap.cli.atari:data_verify", "Check every byte of the stores against their hashes."),
+    "data splits": Command("manicap.cli.atari:data_splits", "Show how a store splits, and what each filter drops."),
+    "data remove": Command("manicap.cli.atari:data_remove", "Delete a store."),
+    "annotations list": Command("manicap.cli.atari:annotations_list", "Show the state variables of the games."),
+    "annotations verify": Command("manicap.cli.atari:annotations_verify", "Play a game and test its annotations."),
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Entry point of the `manicap` command and of `python -m manicap`."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        run(words)
+        sys.stdout.flush()
+    except UserError as error:
+        _fail(str(error), 2)
+    except Failure as error:
+        _fail(str(error), 1)
+    except KeyboardInterrupt:
+        _fail("interrupted", 130)
+    except BrokenPipeError:
+        # `manicap ... | head`: the reader is gone; keep Python from complaining when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+
+
+def run(words: Sequence[str]) -> None:
+    if words and words[0] in ("--version", "-V"):
+        print(f"manicap {__version__}")
+        return
+    name = _command_name(words)
+    if name is None:
+        group = words[0] if words and not words[0].startswith("-") else ""
+        _print_overview(group)
+        if group and len(words) == 1:
+            raise UserError(f"say which: {', '.join(key for key in COMMANDS if key.startswith(group + ' '))}")
+        return
+    tyro.cli(
+        COMMANDS[name].load(),
+        prog=f"manicap {name}",
+        args=list(words[len(name.split()) :]),
+        config=(tyro.conf.OmitArgPrefixes, tyro.conf.FlagCreatePairsOff),
+    )
+
+
+def _command_name(words: Sequence[str]) -> str | None:
+    """The command that `words` begins with; None asks for the overview (of a group, if one is named)."""
+    if not words or words[0] in ("-h", "--help", "help"):
+        return None
+    for length in (2, 1):
+        if " ".join(words[:length]) in COMMANDS:
+            return " ".join(words[:length])
+    groups = {name.split()[0] for name in COMMANDS if " " in name}
+    if words[0] not in groups:
+        raise unknown_choice("command", words[0], {name.split()[0] for name in COMMANDS})
+    if len(words) == 1 or words[1] in ("-h", "--help"):
+        return None
+    raise unknown_choice("command", " ".join(words[:2]), [name for name in COMMANDS if name.startswith(words[0] + " ")])
+
+
+def _print_overview(group: str) -> None:
+    console = Console()
+    console.print("manicap: learn state representations without labels, and measure them honestly.\n")
+    table = Table(box=None, show_header=False, padding=(0, 2))
+    for name, command in COMMANDS.items():
+        if name.startswith(group):
+            table.add_row(f"[bold]manicap {name}[/bold]", command.summary)
+    console.print(table)
+    console.print("\n'manicap COMMAND --help' explains the flags of a command. 'manicap --version' says the version.")
+
+
+def _fail(sentence: str, code: int) -> Any:
+    print(f"manicap: {sentence}", file=sys.stderr)
+    sys.exit(code)

@@ -1,0 +1,9 @@
+"""Where things live unless a flag says otherwise."""
+
+import os
+from pathlib import Path
+
+DATA_DIR = Path(os.environ.get("MANICAP_DATA", "data"))
+"""Frame stores. Set MANICAP_DATA to share them between projects."""
+RUNS_DIR = Path(os.environ.get("MANICAP_RUNS", "runs"))
+"""Runs. Set MANICAP_RUNS to put them elsewhere."""

@@ -1,0 +1,55 @@
+"""The Jensen-Shannon estimator of DeepInfoMax, for the JSD ablation of ST-DIM."""
+
+import torch
+from torch import Tensor
+from torch.nn.functional import softplus
+
+from manicap.losses.gather import gather_rows, row_offset
+
+
+def global_local_jsd(predictions_BNC: Tensor, targets_BPC: Tensor) -> Tensor:
+    """Global-local Jensen-Shannon loss (arXiv 1808.06670, Eq 4; ablated in arXiv 1906.08226).
+
+        s_bb' = c_bn . y_b'p
+        L = mean over n, p of ( mean_b softplus(-s_bb) + mean over b' != b of softplus(s_bb') )
+
+    Deviations: the score is a dot product with c1 applied before, and every other frame of the batch is a negative;
+    the 2019 code draws one random frame, has a bilinear form with bias and halves the sum.
+    """
+    if predictions_BNC.ndim != 3 or targets_BPC.ndim != 3 or predictions_BNC.shape[::2] != targets_BPC.shape[::2]:
+        raise ValueError(
+            "global_local_jsd needs predictions_BNC [B, N, C] and targets_BPC [B, P, C] with the same B and C, "
+            f"got {list(predictions_BNC.shape)} and {list(targets_BPC.shape)}"
+        )
+    return _jensen_shannon(torch.einsum("bnc,kpc->npbk", *_float(predictions_BNC, gather_rows(targets_BPC))))
+
+
+def local_local_jsd(predictions_BPC: Tensor, targets_BPC: Tensor) -> Tensor:
+    """Local-local Jensen-Shannon loss: as `global_local_jsd`, with a prediction for each position.
+
+        s_bb' = c_bp . y_b'p
+
+    Deviations: as there.
+    """
+    if predictions_BPC.ndim != 3 or predictions_BPC.shape != targets_BPC.shape:
+        raise ValueError(
+            "local_local_jsd needs predictions_BPC and targets_BPC of one shape [B, P, C], "
+            f"got {list(predictions_BPC.shape)} and {list(targets_BPC.shape)}"
+        )
+    return _jensen_shannon(torch.einsum("bpc,kpc->pbk", *_float(predictions_BPC, gather_rows(targets_BPC))))
+
+
+def _jensen_shannon(scores: Tensor) -> Tensor:
+    """From scores `[..., B, K]`, K the gathered frames, of which this process's B are its own."""
+    B, K = scores.shape[-2:]
+    if K < 2:
+        raise ValueError("the Jensen-Shannon loss needs at least 2 frames to have a negative, got 1")
+    positive = scores.diagonal(row_offset(B), -2, -1)
+    # All pairs less the positives: cheaper than a mask over the scores.
+    negatives = softplus(scores).sum() - softplus(positive).sum()
+    return softplus(-positive).mean() + negatives / (scores.numel() - positive.numel())
+
+
+def _float(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
+    """Scores are never in half precision."""
+    return (a.float() if a.element_size() < 4 else a), (b.float() if b.element_size() < 4 else b)

@@ -1,0 +1,75 @@
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from manicap.atari.collect import collect
+from manicap.atari.store import StoreConfig
+
+
+@pytest.fixture(scope="session")
+def pong_store(tmp_path_factory):
+    """2,400 real frames of Pong: lives of about 900 frames cut by the end of the lanes."""
+    return collect(StoreConfig("pong", steps=2400), tmp_path_factory.mktemp("pong"), quiet=True)
+
+
+@pytest.fixture(scope="session")
+def breakout_store(tmp_path_factory):
+    """2,400 real frames of Breakout, 100 a lane: 24 lanes of many short lives."""
+    return collect(StoreConfig("breakout", steps=2400, lanes=8), tmp_path_factory.mktemp("breakout"), quiet=True)
+
+
+@pytest.fixture
+def start_manicap():
+    """Starts `manicap ARGUMENTS` as its own process group with its messages readable line by line."""
+    started = []
+
+    def start(*arguments):
+        command = [sys.executable, "-m", "manicap", *map(str, arguments)]
+        process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+        )
+        started.append(process)
+        return process
+
+    yield start
+    for process in started:
+        if process.poll() is None:
+            process.kill()
+        process.communicate()
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """Mounts a small tmpfs; the function it gives remounts it read-only."""
+    target = tmp_path / "disk"
+    target.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", target], capture_output=True, text=True)
+    if mounted.returncode:
+        pytest.skip(f"needs the right to mount a tmpfs: {mounted.stderr.strip()}")
+    yield target
+    subprocess.run(["umount", target], check=True)
+
+
+def child_pids(pid: int) -> list[int]:
+    """Processes started by any thread of `pid`."""
+    found = []
+    for thread in Path(f"/proc/{pid}/task").iterdir():
+        found += [int(child) for child in (thread / "children").read_text().split()]
+    return found
+
+
+def wait_for_exit(pid: int, seconds: float = 30) -> bool:
+    """Whether a process that is not our child ends in time."""
+    import select
+
+    try:
+        handle = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return True
+    try:
+        return bool(select.select([handle], [], [], seconds)[0])
+    finally:
+        os.close(handle)

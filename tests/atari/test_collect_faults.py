@@ -1,0 +1,98 @@
+"""What can go wrong while collecting, done for real: kills, races, full and read-only disks."""
+
+import os
+import signal
+
+import pytest
+
+from manicap.atari.collect import collect
+from manicap.atari.store import StoreConfig, list_stores, verify_store
+from manicap.core.errors import UserError
+from tests.atari.conftest import child_pids, wait_for_exit
+
+LONG = ("collect", "--game", "pong", "--steps", "8000")
+
+
+def leavings(data_dir):
+    return [path.name for path in data_dir.glob("*/.*") if not path.name.endswith(".lock")]
+
+
+def wait_for_progress(process):
+    """Returns once the collector has printed its first progress line: lanes are playing."""
+    for line in process.stderr:
+        if "steps/s" in line:
+            return
+    pytest.fail("the collector ended without progress")
+
+
+def test_a_killed_worker_fails_the_collection_and_names_the_lane(start_manicap, tmp_path):
+    process = start_manicap(*LONG, "--data-dir", tmp_path)
+    wait_for_progress(process)
+    os.kill(child_pids(process.pid)[0], signal.SIGKILL)
+    _, messages = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert "Traceback" not in messages
+    assert any(f"lane {lane} of pong was killed by SIGKILL" in messages for lane in range(8))
+    assert list_stores(tmp_path) == []
+    assert leavings(tmp_path) == []
+
+
+def test_after_a_killed_collector_its_workers_end_and_the_next_one_starts_clean(start_manicap, tmp_path):
+    process = start_manicap(*LONG, "--data-dir", tmp_path)
+    wait_for_progress(process)
+    workers = child_pids(process.pid)
+    process.kill()
+    process.wait()
+    assert all(wait_for_exit(worker) for worker in workers)
+    assert len(leavings(tmp_path)) == 1
+    assert list_stores(tmp_path) == []
+
+    again = start_manicap("collect", "--game", "pong", "--steps", "8000", "--data-dir", tmp_path)
+    again.communicate(timeout=120)
+    assert again.returncode == 0
+    (path,) = list_stores(tmp_path)
+    assert verify_store(path) == []
+    assert leavings(tmp_path) == []
+
+
+def test_ctrl_c_exits_130_and_leaves_nothing(start_manicap, tmp_path):
+    process = start_manicap(*LONG, "--data-dir", tmp_path)
+    wait_for_progress(process)
+    os.killpg(process.pid, signal.SIGINT)
+    _, messages = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "Traceback" not in messages
+    assert list_stores(tmp_path) == []
+    assert leavings(tmp_path) == []
+
+
+def test_two_collectors_of_one_store_both_succeed_with_one_copy(start_manicap, tmp_path):
+    processes = [start_manicap("collect", "--game", "pong", "--steps", "1600", "--data-dir", tmp_path) for _ in "ab"]
+    outputs = [process.communicate(timeout=120) for process in processes]
+    assert [process.returncode for process in processes] == [0, 0]
+    assert outputs[0][0] == outputs[1][0]
+    (path,) = list_stores(tmp_path)
+    assert verify_store(path) == []
+    assert leavings(tmp_path) == []
+
+
+def test_a_full_disk_is_told_with_the_size_needed_and_leaves_nothing(small_disk):
+    # 400 frames of 33,600 bytes and a header of 128: 13.4 MB, on a disk of 4.
+    with pytest.raises(UserError, match=r"No space left on device: the store needs 13 MB and \d MB are free"):
+        collect(StoreConfig("pong", steps=400), small_disk, quiet=True)
+    assert list_stores(small_disk) == []
+    assert leavings(small_disk) == []
+
+
+def test_a_read_only_data_directory_is_a_clear_error(small_disk):
+    import subprocess
+
+    subprocess.run(["mount", "-o", "remount,ro", small_disk], check=True)
+    with pytest.raises(UserError, match="cannot collect into .*: Read-only file system"):
+        collect(StoreConfig("pong", steps=80), small_disk, quiet=True)
+
+
+def test_a_file_in_the_place_of_the_data_directory_is_a_clear_error(tmp_path):
+    (tmp_path / "data").write_text("not a directory")
+    with pytest.raises(UserError, match="cannot collect into"):
+        collect(StoreConfig("pong", steps=80), tmp_path / "data", quiet=True)

@@ -1,0 +1,157 @@
+import json
+import shutil
+
+import numpy as np
+import pytest
+
+from manicap.atari.collect import collect
+from manicap.atari.emulator import Lane
+from manicap.atari.games import find_game
+from manicap.atari.store import StoreConfig, list_stores, open_store, remove_store, verify_store
+from manicap.core.errors import UserError
+
+SMALL = StoreConfig("breakout", steps=403, lanes=8, seed=5)
+
+
+def tree_bytes(path):
+    return {file.name: file.read_bytes() for file in sorted(path.iterdir()) if not file.name.startswith(".")}
+
+
+def test_the_bytes_do_not_depend_on_the_number_of_workers_and_repeat(tmp_path):
+    stores = [collect(SMALL, tmp_path / str(i), workers, quiet=True) for i, workers in enumerate((1, 3, 3))]
+    contents = [tree_bytes(store.path) for store in stores]
+    assert set(contents[0]) == {"frames.npy", "ram.npy", "episodes.npy", "manifest.json"}
+    assert contents[0] == contents[1] == contents[2]
+
+
+def test_a_store_holds_what_its_lanes_play(tmp_path):
+    # 403 steps over 8 lanes: the first three lanes play 51, the others 50.
+    store = collect(SMALL, tmp_path, quiet=True)
+    assert store.frames.shape == (403, 210, 160)
+    assert store.ram.shape == (403, 128)
+    row = 0
+    for index, steps in enumerate([51, 51, 51, 50, 50, 50, 50, 50]):
+        lane = Lane(find_game("breakout"), seed=5, lane=index)
+        lane.reset()
+        starts = []
+        for step in range(steps):
+            ended = lane.step(lane.random_action())
+            if ended or step == 0:
+                starts.append(row)
+                before = lane.ram_at_end if ended else lane.ram
+                episode = store.episodes[store.episodes["start"] == row][0]
+                assert np.array_equal(episode["ram_before"], before)
+            assert np.array_equal(store.frames[row], lane.frame)
+            assert np.array_equal(store.ram[row], lane.ram)
+            row += 1
+        assert store.episodes["start"][store.episodes["lane"] == index].tolist() == starts
+    assert row == 403
+    ends = store.episodes["start"] + store.episodes["length"]
+    assert ends[:-1].tolist() == store.episodes["start"][1:].tolist()
+    assert ends[-1] == 403
+
+
+def test_a_second_request_plays_nothing(tmp_path, monkeypatch):
+    first = collect(SMALL, tmp_path, quiet=True)
+    monkeypatch.setattr("manicap.atari.collect._build", lambda *_: pytest.fail("collected again"))
+    assert collect(SMALL, tmp_path, quiet=True).path == first.path
+
+
+def test_a_policy_of_your_own_decides_the_actions(tmp_path):
+    seen = []
+
+    def always_right(frame):
+        seen.append(frame)
+        return 2
+
+    config = StoreConfig("breakout", steps=40, lanes=2, policy="always-right")
+    store = collect(config, tmp_path, policy=always_right, quiet=True)
+    assert len(seen) == 40
+    assert seen[0].shape == (210, 160)
+    assert seen[0].dtype == np.uint8
+    # The paddle (RAM 72) moves right to the wall and stays there: it never goes back.
+    paddle = store.ram[:20, 72].astype(int)
+    assert (np.diff(paddle) >= 0).all()
+    assert paddle[-1] > paddle[0]
+
+
+def test_a_policy_and_its_name_go_together(tmp_path):
+    with pytest.raises(UserError, match="needs a name of its own"):
+        collect(StoreConfig("pong", steps=40), tmp_path, policy=lambda frame: 0)
+    with pytest.raises(UserError, match="needs a function"):
+        collect(StoreConfig("pong", steps=40, policy="mine"), tmp_path)
+
+
+def test_an_action_the_game_lacks_is_named(tmp_path):
+    config = StoreConfig("pong", steps=40, policy="mine")
+    with pytest.raises(ValueError, match="action 9; the game has actions 0 to 5"):
+        collect(config, tmp_path, policy=lambda frame: 9, quiet=True)
+    assert list_stores(tmp_path) == []
+
+
+def test_all_config_problems_are_told_at_once(tmp_path):
+    with pytest.raises(UserError, match=r"steps must be at least the number of lanes \(8\), got 3; seed must not be"):
+        collect(StoreConfig("pong", steps=3, seed=-1), tmp_path)
+
+
+@pytest.fixture
+def store_copy(pong_store, tmp_path):
+    target = tmp_path / "pong" / pong_store.path.name
+    shutil.copytree(pong_store.path, target)
+    return target
+
+
+def truncate(path):
+    with path.open("r+b") as file:
+        file.truncate(path.stat().st_size - 1)
+
+
+def flip_one_bit(path):
+    with path.open("r+b") as file:
+        file.seek(path.stat().st_size // 2)
+        byte = file.read(1)
+        file.seek(-1, 1)
+        file.write(bytes([byte[0] ^ 1]))
+
+
+@pytest.mark.parametrize("name", ["frames.npy", "ram.npy", "episodes.npy", "manifest.json"])
+@pytest.mark.parametrize("damage", [truncate, flip_one_bit, lambda path: path.unlink()], ids=["cut", "flip", "gone"])
+def test_a_damaged_file_is_named_and_readers_refuse_the_store(store_copy, name, damage):
+    assert verify_store(store_copy) == []
+    damage(store_copy / name)
+    faults = verify_store(store_copy)
+    if name == "manifest.json" and damage is truncate:
+        # Its last byte is a newline: the JSON still says the same.
+        assert faults == []
+        return
+    assert len(faults) >= 1
+    assert all(name in fault for fault in faults) or name == "manifest.json"
+    with pytest.raises(UserError, match="not a sound store"):
+        open_store(store_copy)
+
+
+def test_a_store_moved_to_another_place_opens(store_copy, pong_store):
+    assert open_store(store_copy).fingerprint == pong_store.fingerprint
+
+
+def test_a_newer_format_is_refused_by_number(store_copy):
+    manifest = json.loads((store_copy / "manifest.json").read_text())
+    (store_copy / "manifest.json").write_text(json.dumps(manifest | {"format": 99}))
+    with pytest.raises(UserError, match="format 99, this version reads 1"):
+        open_store(store_copy)
+
+
+def test_remove_deletes_a_store_and_nothing_else(store_copy, tmp_path):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.tex").write_text("x")
+    with pytest.raises(UserError, match=r"does not look like a store \(it holds thesis.tex\)"):
+        remove_store(tmp_path / "mine")
+    remove_store(store_copy)
+    assert not store_copy.exists()
+    assert (tmp_path / "mine" / "thesis.tex").exists()
+
+
+def test_frame_chunks_are_the_frames(pong_store):
+    chunks = list(pong_store.frame_chunks(100, 1205, size=500))
+    assert [len(chunk) for chunk in chunks] == [500, 500, 105]
+    assert np.array_equal(np.concatenate(chunks), pong_store.frames[100:1205])

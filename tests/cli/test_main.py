@@ -1,0 +1,105 @@
+import os
+import subprocess
+import sys
+
+import pytest
+
+from manicap.cli.main import COMMANDS, main
+
+
+def call(*arguments):
+    """Exit code of `manicap ARGUMENTS`, run in this process."""
+    with pytest.raises(SystemExit) as caught:
+        main(arguments)
+    return caught.value.code
+
+
+@pytest.mark.parametrize("name", sorted(COMMANDS))
+def test_every_command_explains_itself(name, capsys):
+    assert call(*name.split(), "--help") == 0
+    text = capsys.readouterr().out
+    assert f"manicap {name}" in text
+    summary = COMMANDS[name].load().__doc__
+    assert summary is not None
+    first_words = " ".join(summary.splitlines()[0].split()[:4])
+    assert first_words in " ".join(text.replace("│", " ").split())
+
+
+def test_the_overview_lists_every_command(capsys):
+    main(["--help"])
+    text = capsys.readouterr().out
+    for name in COMMANDS:
+        assert f"manicap {name}" in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["colect"], "unknown command 'colect'; did you mean 'collect'?"),
+        (["data", "lst"], "unknown command 'data lst'; did you mean 'data list'?"),
+        (["collect", "--game", "pogn"], "unknown game 'pogn'; did you mean 'pong'?"),
+        (["collect", "--game", "pong", "--steps", "0"], "steps must be at least the number of lanes (8), got 0"),
+        (["collect", "--game", "pong", "--workers", "0"], "workers must be at least 1, got 0"),
+        (["annotations", "list", "pong", "--annotation-set", "ari2020"], "did you mean 'ari-2020'"),
+        (["annotations", "list", "skiing", "--annotation-set", "ari-2019"], "skiing is not annotated in 'ari-2019'"),
+        (["data", "verify", "--data-dir", "/nonexistent"], "no stores in /nonexistent"),
+        (["data", "remove", "/nonexistent"], "there is no store at /nonexistent"),
+        (["data", "splits", "/nonexistent"], "there is no directory /nonexistent"),
+    ],
+)
+def test_a_mistake_is_one_sentence_and_exit_code_2(arguments, sentence, capsys):
+    assert call(*arguments) == 2
+    message = capsys.readouterr().err
+    assert sentence in message
+    assert message.count("\n") == 1
+
+
+def test_a_flag_that_does_not_exist_exits_2(capsys):
+    assert call("collect", "--gmae", "pong") == 2
+
+
+def test_a_group_without_its_command_says_which_there_are(capsys):
+    assert call("data") == 2
+    assert "data list, data verify" in capsys.readouterr().err
+
+
+def test_collect_list_verify_splits_remove_in_a_row(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    for _ in range(2):
+        main(["collect", "--game", "MsPacmanNoFrameskip-v4", "--steps", "1600", "--data-dir", str(tmp_path)])
+    (path,) = (tmp_path / "ms_pacman").glob("[!.]*")
+    capsys.readouterr()
+    main(["data", "list", "--data-dir", str(tmp_path)])
+    assert str(path) in capsys.readouterr().out
+    main(["data", "verify", "--data-dir", str(tmp_path)])
+    assert capsys.readouterr().out == f"{path}: sound\n"
+    main(["data", "splits", str(path)])
+    text = capsys.readouterr().out
+    assert "test frames seen in training" in text
+    assert "player_x" in text
+
+    with (path / "ram.npy").open("r+b") as file:
+        file.seek(5000)
+        file.write(b"\x99\x98")
+    assert call("data", "verify", "--data-dir", str(tmp_path)) == 2
+    output = capsys.readouterr()
+    assert "ram.npy has changed" in output.out
+    assert "1 of 1 stores are damaged" in output.err
+    main(["data", "remove", str(path)])
+    assert not path.exists()
+
+
+def test_a_closed_pipe_is_no_traceback():
+    # As in `manicap annotations list | head -1`: the reading end is closed before anything is written.
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [sys.executable, "-m", "manicap", "annotations", "list"]
+    done = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, text=True)
+    os.close(writing)
+    assert done.returncode == 1
+    assert done.stderr == ""
+
+
+def test_python_m_manicap_says_its_version():
+    done = subprocess.run([sys.executable, "-m", "manicap", "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("manicap 0.")

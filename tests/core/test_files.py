@@ -1,0 +1,55 @@
+import hashlib
+import os
+import stat
+import subprocess
+import sys
+
+import pytest
+
+from manicap.core.files import atomic_write, exclusive_lock, sha256_file, write_json
+
+
+def test_atomic_write_replaces_the_whole_file_and_leaves_nothing_else(tmp_path):
+    atomic_write(tmp_path / "f", b"old and long")
+    atomic_write(tmp_path / "f", b"new")
+    assert (tmp_path / "f").read_bytes() == b"new"
+    assert [path.name for path in tmp_path.iterdir()] == ["f"]
+
+
+def test_a_failed_write_keeps_the_old_file(tmp_path):
+    atomic_write(tmp_path / "f", b"old")
+    with pytest.raises(TypeError):
+        atomic_write(tmp_path / "f", "not bytes")  # type: ignore[arg-type]
+    assert (tmp_path / "f").read_bytes() == b"old"
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_files_are_readable_by_others_as_the_umask_says(tmp_path):
+    before = os.umask(0o022)
+    try:
+        atomic_write(tmp_path / "f", b"x")
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "f").stat().st_mode) == 0o644
+
+
+def test_sha256_file_is_the_sha256_of_its_bytes(tmp_path):
+    (tmp_path / "f").write_bytes(b"abc" * 100_000)
+    assert sha256_file(tmp_path / "f") == hashlib.sha256(b"abc" * 100_000).hexdigest()
+
+
+def test_equal_values_give_equal_json_bytes(tmp_path):
+    write_json(tmp_path / "a", {"x": 1, "y": [2]})
+    write_json(tmp_path / "b", {"y": [2], "x": 1})
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+
+def test_a_dead_holder_does_not_keep_the_lock(tmp_path):
+    script = (
+        "import os, sys\nfrom pathlib import Path\nfrom manicap.core.files import exclusive_lock\n"
+        "with exclusive_lock(Path(sys.argv[1]), lambda: None):\n    os.kill(os.getpid(), 9)\n"
+    )
+    assert subprocess.run([sys.executable, "-c", script, str(tmp_path / "lock")]).returncode == -9
+    waited = []
+    with exclusive_lock(tmp_path / "lock", lambda: waited.append(True)):
+        assert waited == []
