@@ -13,6 +13,7 @@ from ale_py import Action, ALEInterface
 from manicap.atari.annotations import Variable, annotations
 from manicap.atari.emulator import RAM_SIZE, Bytes, Lane
 from manicap.atari.games import Game
+from manicap.atari.splits import entropy
 
 PROBE_FRAMES = 2
 """Two, because many games draw an object in every other frame only."""
@@ -79,13 +80,6 @@ def count_changed_pixels(ale: ALEInterface, addresses: list[int]) -> dict[int, l
             changed[address].append(int((_next_screens(ale) != expected).sum(axis=(1, 2)).max()))
     ale.restoreState(state)
     return changed
-
-
-def entropy(labels: Bytes) -> float:
-    """Entropy of the labels' histogram, in nats."""
-    counts = np.bincount(labels.ravel(), minlength=256)
-    fractions = counts[counts > 0] / counts.sum()
-    return max(0.0, float(-(fractions * np.log(fractions)).sum()))
 
 
 def _report(variable: Variable, labels: Bytes, pixels: dict[int, list[int]]) -> VariableReport:

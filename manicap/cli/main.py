@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.table import Table
 
 from manicap import __version__
-from manicap.core.errors import Failure, UserError, unknown_choice
+from manicap.core.errors import Failure, Interruption, UserError, unknown_choice
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,9 @@ class Command:
 
 COMMANDS: dict[str, Command] = {
     "collect": Command("manicap.cli.atari:collect", "Play a game and store its frames and RAM."),
+    "pretrain": Command("manicap.cli.train:pretrain", "Train an encoder without labels."),
+    "resume": Command("manicap.cli.train:resume", "Go on with an interrupted run."),
+    "methods": Command("manicap.cli.train:methods", "Show the methods."),
     "data list": Command("manicap.cli.atari:data_list", "Show the stores on disk."),
     "data verify": Command("manicap.cli.atari:data_verify", "Check every byte of the stores against their hashes."),
     "data splits": Command("manicap.cli.atari:data_splits", "Show how a store splits, and what each filter drops."),
@@ -51,6 +54,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         _fail(str(error), 2)
     except Failure as error:
         _fail(str(error), 1)
+    except Interruption as error:
+        _fail(str(error), error.exit_code)
     except KeyboardInterrupt:
         _fail("interrupted", 130)
     except BrokenPipeError:
@@ -70,10 +75,14 @@ def run(words: Sequence[str]) -> None:
         if group and len(words) == 1:
             raise UserError(f"say which: {', '.join(key for key in COMMANDS if key.startswith(group + ' '))}")
         return
+    function = COMMANDS[name].load()
+    arguments = list(words[len(name.split()) :])
+    if hasattr(function, "for_arguments"):  # flags that depend on other flags: a method's own
+        function = function.for_arguments(arguments)
     tyro.cli(
-        COMMANDS[name].load(),
+        function,
         prog=f"manicap {name}",
-        args=list(words[len(name.split()) :]),
+        args=arguments,
         config=(tyro.conf.OmitArgPrefixes, tyro.conf.FlagCreatePairsOff),
     )
 

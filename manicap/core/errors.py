@@ -1,4 +1,4 @@
-"""The two errors that reach a user as one sentence instead of a traceback."""
+"""The errors that reach a user as one sentence instead of a traceback."""
 
 import difflib
 from collections.abc import Iterable
@@ -10,6 +10,14 @@ class UserError(Exception):
 
 class Failure(Exception):
     """Something outside the program went wrong (a killed worker, a lost process): one sentence, exit code 1."""
+
+
+class Interruption(Exception):
+    """A signal asked the program to stop, and it did so in good order; the exit code says which, as shells do."""
+
+    def __init__(self, signal_number: int, sentence: str) -> None:
+        super().__init__(sentence)
+        self.exit_code = 128 + signal_number
 
 
 def unknown_choice(kind: str, given: str, choices: Iterable[str]) -> UserError:

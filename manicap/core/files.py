@@ -8,16 +8,23 @@ import os
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 
 def atomic_write(path: Path, content: bytes) -> None:
     """Write `content` so that a reader, or a crash, sees the old file or the new one and never a part."""
+    with atomic_file(path) as file:
+        file.write(content)
+
+
+@contextlib.contextmanager
+def atomic_file(path: Path) -> Iterator[IO[bytes]]:
+    """A file to write into that takes the place of `path`, whole and on disk, when the block ends without an error."""
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, scratch = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "wb") as file:
-            file.write(content)
+            yield file
             file.flush()
             os.fsync(file.fileno())
         os.chmod(scratch, 0o666 & ~_umask())  # mkstemp makes 0600: unreadable for a colleague on a shared disk

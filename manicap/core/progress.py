@@ -13,14 +13,17 @@ from rich.text import Text
 class Tracker:
     """`with Tracker("collecting pong", total=1000, unit="steps") as tracker: tracker.advance(10)`. Writes to stderr."""
 
-    def __init__(self, title: str, total: int, unit: str = "steps", quiet: bool = False) -> None:
+    def __init__(self, title: str, total: int, unit: str = "steps", quiet: bool = False, start: int = 0) -> None:
+        """`start` is what was done before (resumed work): counted as done, not in the rate."""
         self.title, self.total, self.unit, self.quiet = title, total, unit, quiet
-        self.done = 0
+        self.done = start
         self._detail = ""
         self._bar: Progress | None = None
         self._next_line = 0.1
         self._start = time.monotonic()
-        self._done_at_start = 0
+        self._done_at_start = start
+        while start and start >= self._next_line * total:
+            self._next_line += 0.1
 
     def __enter__(self) -> Self:
         self._start = time.monotonic()
@@ -35,16 +38,8 @@ class Tracker:
             )
             self._bar = Progress(*columns, console=Console(stderr=True))
             self._bar.start()
-            self._task = self._bar.add_task(self.title, total=self.total, detail="")
+            self._task = self._bar.add_task(self.title, total=self.total, completed=self.done, detail="")
         return self
-
-    def start_at(self, done: int) -> None:
-        """Begin at `done` (resumed work): counted as done, not in the rate."""
-        self.done = self._done_at_start = done
-        while self.total and self.done >= self._next_line * self.total:
-            self._next_line += 0.1
-        if self._bar is not None:
-            self._bar.update(self._task, completed=done)
 
     def advance(self, amount: int = 1, detail: str | None = None) -> None:
         self.done += amount

@@ -21,7 +21,7 @@ def global_local_jsd(predictions_BNC: Tensor, targets_BPC: Tensor) -> Tensor:
             "global_local_jsd needs predictions_BNC [B, N, C] and targets_BPC [B, P, C] with the same B and C, "
             f"got {list(predictions_BNC.shape)} and {list(targets_BPC.shape)}"
         )
-    return _jensen_shannon(torch.einsum("bnc,kpc->npbk", *_float(predictions_BNC, gather_rows(targets_BPC))))
+    return _jensen_shannon(_scores("bnc,kpc->npbk", predictions_BNC, gather_rows(targets_BPC)))
 
 
 def local_local_jsd(predictions_BPC: Tensor, targets_BPC: Tensor) -> Tensor:
@@ -36,7 +36,7 @@ def local_local_jsd(predictions_BPC: Tensor, targets_BPC: Tensor) -> Tensor:
             "local_local_jsd needs predictions_BPC and targets_BPC of one shape [B, P, C], "
             f"got {list(predictions_BPC.shape)} and {list(targets_BPC.shape)}"
         )
-    return _jensen_shannon(torch.einsum("bpc,kpc->pbk", *_float(predictions_BPC, gather_rows(targets_BPC))))
+    return _jensen_shannon(_scores("bpc,kpc->pbk", predictions_BPC, gather_rows(targets_BPC)))
 
 
 def _jensen_shannon(scores: Tensor) -> Tensor:
@@ -50,6 +50,7 @@ def _jensen_shannon(scores: Tensor) -> Tensor:
     return softplus(-positive).mean() + negatives / (scores.numel() - positive.numel())
 
 
-def _float(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
-    """Scores are never in half precision."""
-    return (a.float() if a.element_size() < 4 else a), (b.float() if b.element_size() < 4 else b)
+def _scores(equation: str, *vectors: Tensor) -> Tensor:
+    """Dot products, never in half precision."""
+    with torch.autocast(vectors[0].device.type, enabled=False):
+        return torch.einsum(equation, *(x.float() if x.element_size() < 4 else x for x in vectors))

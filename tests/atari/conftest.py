@@ -5,21 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from manicap.atari.collect import collect
-from manicap.atari.store import StoreConfig
-
-
-@pytest.fixture(scope="session")
-def pong_store(tmp_path_factory):
-    """2,400 real frames of Pong: lives of about 900 frames cut by the end of the lanes."""
-    return collect(StoreConfig("pong", steps=2400), tmp_path_factory.mktemp("pong"), quiet=True)
-
-
-@pytest.fixture(scope="session")
-def breakout_store(tmp_path_factory):
-    """2,400 real frames of Breakout, 100 a lane: 24 lanes of many short lives."""
-    return collect(StoreConfig("breakout", steps=2400, lanes=8), tmp_path_factory.mktemp("breakout"), quiet=True)
-
 
 @pytest.fixture
 def start_manicap():

@@ -7,6 +7,7 @@ names, or one is named that does not exist.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -33,7 +34,7 @@ def numbered(stem: str, count: int, first: int = 0) -> list[str]:
 
 @dataclass
 class Play:
-    """Random steps of a game: the RAM, ALE's lives and the points so far after each, and 20 states to return to."""
+    """Random steps of a game: the RAM and ALE's lives after each, and 20 states to return to."""
 
     ale: ALEInterface
     ram: Bytes
@@ -200,7 +201,7 @@ def test_qberts_tile_colors_each_color_one_cube_of_the_pyramid() -> None:
         tops = {top for top, *_ in of_row}
         assert max(tops) - min(tops) <= 2  # a row is level
         assert all(bottom - top < 6 and right - left < 20 for top, bottom, left, right in of_row)
-        assert all(a[3] < b[2] for a, b in zip(of_row, of_row[1:], strict=False))  # left to right, apart
+        assert all(a[3] < b[2] for a, b in pairwise(of_row))  # left to right, apart
     assert [min(box[0] for box in boxes[n * (n + 1) // 2 :]) for n in range(6)] == [34, 62, 91, 120, 149, 178]
     assert {v.categories for v in annotations(GAMES["qbert"], "corrected") if "tile" in v.name} == {(MISC,)}
 
@@ -271,22 +272,22 @@ def test_asteroids_heading_turns_with_the_joystick_and_leaves_the_lives() -> Non
             ends.append(int(heading[1]) - int(heading[0]))
         assert sum(ends) % 16 == 0  # as far to the left as to the right
         turned.append(ends[0] % 16)
-    # A heading a turn, a turn in 4 frames; not while the ship is exploding.
-    assert set(turned) <= {0, 3, 4}
-    assert sum(turn > 0 for turn in turned) >= 5
+    # One of 16 headings in 4 frames, and none while the ship is exploding.
+    assert max(turned) == 4
 
 
 @measures("corrected", "berzerk", "enemy_robots_y_8")
 def test_berzerk_has_eight_robots_and_an_end_mark() -> None:
     one = play("berzerk")
     assert set(one.ram[:, 64]) == {127}
-    rows = {56 + robot: 5 + 8 * robot for robot in range(9)}
-    columns = {65 + robot: 40 for robot in range(9)}
-    eight = {**rows, **columns, 64: 127}
-    moved = [one.changed(state, {**eight, 72: 80}, eight) for state in one.states]
-    assert sum(len(changed) > 0 for changed in moved) > len(one.states) / 2
-    nine = {**rows, **columns}
-    assert all(len(one.changed(state, {**nine, 73: 80}, nine)) == 0 for state in one.states)
+    assert set(one.ram[:, 73]) == {0}
+    # The rows that new robots stand in are 5, 15, ... 75: fill all eight, or add a ninth.
+    eight = {56 + robot: 5 + 10 * robot for robot in range(8)} | {65 + robot: 40 for robot in range(9)} | {64: 127}
+    last = [one.changed(state, {**eight, 72: 80}, eight) for state in one.states]
+    assert sum(len(changed) > 0 for changed in last) > len(one.states) / 2
+    for y in range(76, 90):
+        nine = {**eight, 64: y}
+        assert len(one.changed(one.states[1], {**nine, 73: 80}, nine)) == 0
 
 
 @measures("corrected", "bowling", *numbered("pin_existence", 10))
@@ -334,19 +335,20 @@ def test_breakouts_score_is_ram_77_and_76_and_ram_84_only_its_last_digit() -> No
     points, scores, digits = [0], [], []
     for frame in range(4000):
         ram = ale.getRAM()
-        ball, paddle = int(ram[99]), int(ram[72]) + 8
+        ball, paddle = int(ram[99]), int(ram[72]) + 9  # the paddle's middle, in the ball's coordinate
         following = Action.RIGHT if ball > paddle + 2 else Action.LEFT if ball < paddle - 2 else Action.NOOP
         points.append(points[-1] + ale.act(Action.FIRE if frame % 40 == 0 else following))
         ram = ale.getRAM()
         scores.append(decimal(int(ram[76]), int(ram[77])))
         digits.append(int(ram[84]))
-        if points[-1] > 120 or ale.game_over():
+        if points[-1] >= 30 or ale.game_over():
             break
-    assert max(points) > 100
+    assert max(points) >= 30
     assert scores == points[1:]
     # RAM 84 is set when the digits are drawn, a frame or so later, so compare where the score stands still.
-    settled = [(score, digit) for before, score, digit in zip(scores, scores[1:], digits[1:], strict=False) if score == before]
-    assert {digit - 5 * (score % 10) for score, digit in settled} == {0}
+    shown = zip(scores, scores[1:], digits[1:], strict=False)
+    assert {digit - 5 * (score % 10) for before, score, digit in shown if score == before} == {0}
+    assert set(play("breakout").points_for({76: 1})) == {100}
 
 
 @measures("corrected", "breakout", *numbered("block_bit_map", 6, first=30))
@@ -361,15 +363,17 @@ def test_breakouts_last_six_map_bytes_draw_the_leftmost_blocks() -> None:
 def test_demon_attacks_ram_16_moves_the_ship_and_22_the_missile() -> None:
     one = play("demon_attack")
     ship_rows = set(range(174, 186))
+    ships, missiles = 0, 0
     for state in one.states:
         ram = ram_of(one, state)
         # The low nibble counts coarse steps of 15 pixels.
         ship = one.changed(state, {16: ram[16] ^ 1})
         missile = one.changed(state, {22: ram[22] ^ 1})
-        assert 60 <= len(ship) <= 90
-        assert set(ship[:, 0]) <= ship_rows
-        assert len(missile) <= 22  # 1 x 8 pixels, here and there
-    assert len({ram_of(one, state)[22] for state in one.states}) > 1
+        ships += len(ship) == 88 and set(ship[:, 0]) == ship_rows
+        missiles += len(missile) > 0
+        assert len(missile) <= 20  # 1 x 8 to 10 pixels, here and there
+    # Not while the ship is exploding.
+    assert min(ships, missiles) > len(one.states) / 2
 
 
 @measures("corrected", "montezuma_revenge", "items_in_inventory_count", "items_in_inventory")
@@ -438,9 +442,10 @@ def test_private_eyes_dove_is_where_a_slot_of_its_type_is() -> None:
     assert set(found["dove_x"]) == set(found["dove_y"]) == {0}
     # Both slots draw the same dove, 15 columns right of its x, and not while the type is another.
     pictures = []
+    single = next(state for state in one.states if ram_of(one, state)[45] == 0)  # else the slot is drawn twice
     for types, x, y in ((41, 47, 38), (42, 48, 39)):
         place = {41: 0, 42: 0, x: 60, y: 60}
-        pictures.append(one.changed(one.states[3], {**place, types: 14}, place))
+        pictures.append(one.changed(single, {**place, types: 14}, place))
         ram = np.zeros(128, np.uint8)
         ram[types], ram[x], ram[y] = 14, 60, 61
         found = labels(ram, GAMES["private_eye"], "corrected", ["dove_x", "dove_y"])
@@ -491,12 +496,12 @@ def test_space_invaders_missiles_are_moved_by_their_bytes_and_not_by_ram_9() -> 
         moved = 0
         for state in one.states:
             ram = ram_of(one, state)
-            up_down, sideways = one.changed(state, {y: ram[y] - 4}), one.changed(state, {x: ram[x] + 3})
+            up_down, sideways = one.changed(state, {y: ram[y] ^ 4}), one.changed(state, {x: ram[x] ^ 2})
             if len(up_down) and len(sideways):
                 moved += 1
                 assert len(up_down) <= 20
                 assert np.ptp(up_down[:, 1]) == 0
-                assert np.ptp(sideways[:, 1]) == 3
+                assert np.ptp(sideways[:, 1]) == 2
         assert moved > 0, f"no missile of RAM {y} was in flight"
     for state in one.states:
         ram = ram_of(one, state)
@@ -507,20 +512,24 @@ def test_space_invaders_missiles_are_moved_by_their_bytes_and_not_by_ram_9() -> 
 def test_the_joystick_moves_the_corrected_tennis_player_at_both_ends() -> None:
     one = play("tennis", steps=3000)
     game = GAMES["tennis"]
-    moved: dict[tuple[int, str], int] = {}
+    steps: dict[tuple[int, str], set[int]] = {}
     for state in one.states:
-        end = int(ram_of(one, state)[80])
+        end = ram_of(one, state)[80]
         for axis, actions in (("x", (Action.LEFT, Action.RIGHT)), ("y", (Action.UP, Action.DOWN))):
             after = []
             for action in actions:
                 one.ale.restoreState(state)
-                for _ in range(2):  # too short for the opponent to answer
-                    one.ale.act(action)
+                one.ale.act(action)
                 after.append(labels(one.ale.getRAM(), game, "corrected", [f"player_{axis}", f"enemy_{axis}"]))
-            assert after[0][f"enemy_{axis}"] == after[1][f"enemy_{axis}"]
-            moved[end, axis] = moved.get((end, axis), 0) + int(after[0][f"player_{axis}"] != after[1][f"player_{axis}"])
-    assert set(moved) == {(0, "x"), (0, "y"), (1, "x"), (1, "y")}
-    assert min(moved.values()) > 0
+            for name in after[0]:
+                steps.setdefault((end, name), set()).add(abs(int(after[0][name]) - int(after[1][name])))
+    # A step a frame to either side is 2 apart, and at the edge of the court 1. The opponent's y does not answer at
+    # once; its x may, by 1.
+    for end in (0, 1):
+        assert steps[end, "player_x"] == {0, 2}
+        assert 2 in steps[end, "player_y"]
+        assert steps[end, "enemy_x"] <= {0, 1}
+        assert steps[end, "enemy_y"] == {0}
 
 
 @measures("corrected", "tennis", "ball_y")
@@ -555,4 +564,4 @@ def differences(set_name: str) -> set[Difference]:
 
 def test_every_difference_between_the_sets_is_measured_above() -> None:
     existing = set().union(*(differences(name) for name in ANNOTATION_SETS))
-    assert MEASURED == existing
+    assert existing == MEASURED

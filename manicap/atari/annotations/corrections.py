@@ -6,7 +6,7 @@ bytes and comparing screens, and against ALE's own count of lives and points.
 Looked at and left as it is in `ari-2020`:
 - asteroids: OCAtari also lists rocks at RAM 10, 11 (y) and 28, 29 (x). These bytes stayed 0 in 3,000 random steps, and
   rocks written into them were not drawn, so nothing decides.
-- berzerk: RAM 73 is no ninth robot's x (see below).
+- berzerk: RAM 73 is no ninth robot's x, and is not added (see below).
 - demon_attack: RAM 17-19 place the right halves of the demons (RAM 13-15 the left ones), 8 pixels from the left halves
   while a demon is whole. That is a position of the demon all the same.
 - freeway: the score stays 0 under random play. The byte is right.
@@ -61,7 +61,7 @@ CORRECTIONS: dict[str, tuple[Change, ...]] = {
     "berzerk": (
         Change(
             "There are 8 robots (OCAtari draws as many): RAM 64 is the end mark, 127, after the eighth y. It never "
-            "changed, and with all eight robots written RAM 72 moves the last, RAM 73 nothing.",
+            "changed in play, and with all eight rows of robots filled RAM 72 moves the last, RAM 73 nothing.",
             drop=("enemy_robots_y_8",),
         ),
     ),
@@ -186,8 +186,8 @@ CORRECTIONS: dict[str, tuple[Change, ...]] = {
             ),
         ),
         Change(
-            "RAM 17 is the height above the shadow (RAM 54 less 55, within 2). The ball is drawn in row 189 or 190 less "
-            "RAM 54 (OCAtari).",
+            "RAM 17 is the height above the shadow (RAM 54 less 55, within 2). The ball is drawn in row 189 or 190 "
+            "less RAM 54 (OCAtari).",
             put=small(ball_y=54),
         ),
     ),

@@ -1,0 +1,123 @@
+"""Commands of the training stage: pretrain, resume, methods."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import Annotated, Any
+
+import tyro
+from rich.console import Console
+from rich.table import Table
+
+from manicap.core.errors import UserError
+from manicap.core.paths import DATA_DIR, RUNS_DIR
+from manicap.methods import METHODS
+from manicap.methods.base import PresetName
+from manicap.train.config import PretrainConfig, preset_config, read_config, typed_config
+from manicap.train.loop import pretrain as train_run
+from manicap.train.setup import Execution
+
+RunPath = Annotated[Path, tyro.conf.Positional, tyro.conf.arg(help="Directory of the run.")]
+PRESETS: tuple[PresetName, ...] = ("quick", "standard", "paper")
+
+
+def pretrain(
+    config: PretrainConfig,
+    execution: Execution,
+    preset: PresetName = "standard",
+    name: str | None = None,
+    runs_dir: Path = RUNS_DIR,
+    data_dir: Path = DATA_DIR,
+) -> None:
+    """Train an encoder without labels.
+
+    Collects the game if it is not on disk yet, trains, and leaves the encoder in the run's directory. Stop it at any
+    moment, by Ctrl-C or otherwise: the same call goes on where it was and ends with the same bytes.
+
+    A quick run: manicap pretrain --game pong --method dim-c+ --preset quick
+
+    Flags of another method: manicap pretrain --method st-dim --help
+
+    Two processes: torchrun --nproc-per-node 2 -m manicap pretrain --game pong
+
+    Args:
+        config: What to train.
+        execution: How to run it.
+        preset: quick (minutes on two cores), standard (hours), paper (Tables 3 and 4 of arXiv 2405.13848). Other flags
+            change single values of it.
+        name: Directory of the run under runs-dir; made from the config if absent.
+        runs_dir: Where runs live.
+        data_dir: Where stores live.
+    """
+    # The parser built a config of the method's own type; the run's is the plain one with the same values.
+    plain = PretrainConfig(**{field.name: getattr(config, field.name) for field in fields(PretrainConfig)})
+    run_dir = runs_dir / (name or plain.run_name)
+    finish_run(plain, run_dir, execution, data_dir)
+
+
+def for_arguments(arguments: Sequence[str]) -> Callable[..., None]:
+    """`pretrain` with the flags of the method and the defaults of the preset that the arguments name."""
+    method = _value_of("--method", arguments) or PretrainConfig.method
+    preset: Any = _value_of("--preset", arguments) or "standard"
+    if preset not in PRESETS:
+        preset = "standard"  # tyro will say what is wrong with it
+    config_type = typed_config(method)
+    default = object.__new__(config_type)  # not the constructor, which would look up the missing game
+    for field in fields(config_type):
+        object.__setattr__(default, field.name, getattr(preset_config(preset, "pong", method), field.name))
+    object.__setattr__(default, "game", tyro.MISSING)
+
+    def specialised(
+        config: config_type = default,  # type: ignore[valid-type]
+        execution: Execution = Execution(),  # noqa: B008 - frozen
+        preset: PresetName = preset,
+        name: str | None = None,
+        runs_dir: Path = RUNS_DIR,
+        data_dir: Path = DATA_DIR,
+    ) -> None:
+        pretrain(config, execution, preset, name, runs_dir, data_dir)
+
+    specialised.__doc__ = pretrain.__doc__
+    return specialised
+
+
+def resume(run: RunPath, execution: Execution, data_dir: Path = DATA_DIR) -> None:
+    """Go on with an interrupted run. Its directory is all that is needed; a finished run answers at once.
+
+    Args:
+        run: Directory of the run.
+        execution: How to run it.
+        data_dir: Where stores live.
+    """
+    if not run.is_dir():
+        raise UserError(f"there is no run at {run}")
+    finish_run(read_config(run / "config.toml"), run, execution, data_dir)
+
+
+def finish_run(config: PretrainConfig, run_dir: Path, execution: Execution, data_dir: Path) -> None:
+    was_finished = (run_dir / "encoder.json").is_file()
+    train_run(config, run_dir, execution, data_dir)
+    print(f"{run_dir} {'was finished before' if was_finished else 'is finished'}: its encoder is encoder.safetensors")
+
+
+def methods() -> None:
+    """Show the methods: what each is, and what its probe sees."""
+    table = Table()
+    table.add_column("method", no_wrap=True)
+    table.add_column("what it is")
+    for name, method in METHODS.items():
+        table.add_row(name, (method.__doc__ or "").strip().splitlines()[0])
+    Console().print(table)
+
+
+def _value_of(flag: str, arguments: Sequence[str]) -> str | None:
+    """Value of `--flag value` or `--flag=value`."""
+    for index, word in enumerate(arguments):
+        if word == flag and index + 1 < len(arguments):
+            return arguments[index + 1]
+        if word.startswith(flag + "="):
+            return word.removeprefix(flag + "=")
+    return None
+
+
+pretrain.for_arguments = for_arguments  # type: ignore[attr-defined]

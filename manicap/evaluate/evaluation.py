@@ -1,0 +1,235 @@
+"""`evaluate`: probe an encoder on a game, by a named protocol, into an `Evaluation` that carries what was measured.
+
+evaluation = evaluate(encoder, game="pong")
+evaluate(encoder, game="pong", floors={"majority": "majority", "untrained": untrained_encoder})
+evaluate(lambda frames: frames.mean(3).reshape(len(frames), -1), game="pong", input="float")      # NumPy
+"""
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Protocol, Self
+
+import numpy as np
+import torch
+
+from manicap.atari.annotations import categories as categories_of
+from manicap.atari.collect import collect
+from manicap.atari.games import find_game
+from manicap.atari.protocol import Protocol as ProbeProtocol
+from manicap.atari.protocol import find_protocol
+from manicap.atari.splits import Part, ProbeSplits, probe_splits, read_labels
+from manicap.atari.store import Store, StoreConfig, open_store
+from manicap.core.errors import UserError, unknown_choice
+from manicap.core.paths import DATA_DIR
+from manicap.evaluate.encoders import ArrayKind, Encoder, FrozenEncoder, InputKind
+from manicap.evaluate.features import Features, extract_features, project_features
+from manicap.evaluate.knn import NearestNeighbors
+from manicap.evaluate.logistic import LogisticProbes
+from manicap.evaluate.majority import MajorityClass
+from manicap.evaluate.metrics import Labels, Scores, score_labels
+from manicap.evaluate.probes import LinearProbes
+from manicap.evaluate.result import Evaluation, Predictions
+from manicap.evaluate.sampling import ProbeData, scored_rows
+
+TEST_BATCH = 64
+"""The reference protocol samples the test set in whole batches of the probe's size."""
+
+
+class Probe(Protocol):
+    """What `evaluate` asks of a probe: `LinearProbes`, `LogisticProbes`, `NearestNeighbors` or one of your own."""
+
+    name: str
+    config: Any
+    """A dataclass; its fields are recorded with the result."""
+
+    def fit(self, train: ProbeData, val: ProbeData) -> Self: ...
+
+    def predict(self, features: Features) -> Labels: ...
+
+
+ProbeBuilder = Callable[[ProbeProtocol, int, bool], Probe]
+"""From protocol, seed and quiet to a probe that is not fitted yet."""
+
+PROBES: dict[str, ProbeBuilder] = {
+    "linear": lambda protocol, seed, quiet: LinearProbes(protocol=protocol, seed=seed, quiet=quiet),
+    "logistic": lambda protocol, seed, quiet: LogisticProbes(quiet=quiet),
+    "knn": lambda protocol, seed, quiet: NearestNeighbors(quiet=quiet),
+}
+
+Floors = Iterable[str] | Mapping[str, "str | Encoder | Evaluation"]
+
+
+def evaluate(
+    encoder: Encoder,
+    game: str = "pong",
+    *,
+    protocol: str = "fixed",
+    annotation_set: str = "corrected",
+    steps: int = 50_000,
+    seed: int = 0,
+    probe: str | ProbeBuilder = "linear",
+    width: int | None = None,
+    input: InputKind = "uint8",
+    normalization: tuple[float, float] = (0.5, 0.5),
+    arrays: ArrayKind | None = None,
+    floors: Floors = ("majority",),
+    store: Store | Path | str | None = None,
+    store_seed: int = 0,
+    data_dir: Path | str = DATA_DIR,
+    cache_dir: Path | str | None = None,
+    fingerprint: str | None = None,
+    batch_size: int = 128,
+    quiet: bool = False,
+) -> Evaluation:
+    """Probe a frozen encoder on a game.
+
+    Args:
+        encoder: From frames [B, 1, 210, 160] to features [B, F]; an `nn.Module` in eval mode, or any function.
+        game: Game, under any of its usual names.
+        protocol: `fixed`, or `reference` for the 2019 code's behaviour.
+        annotation_set: `ari-2019`, `ari-2020` or `corrected`.
+        steps: Steps of the probe store; collected into `data_dir` if it is not there.
+        seed: Seed of the splits, of the probe and of the projection.
+        probe: `linear` (the protocol's), `logistic` (converged), `knn`, or a function that builds a probe.
+        width: Project the features to this many dimensions by a seeded random orthogonal map.
+        input: Frames as `uint8`, `float` (in [0, 1]) or `normalized` ((x - mean) / std of `float`).
+        normalization: Mean and standard deviation for `normalized`; the default maps to [-1, 1].
+        arrays: `torch` or `numpy`; by default torch for modules and their methods, NumPy for other functions.
+        floors: What to compare with: names (`majority`), or a dict from a name to `"majority"`, to another encoder,
+            which is probed in the same way, or to an `Evaluation`.
+        store: A probe store to use instead of collecting one.
+        store_seed: Seed of the games that are played for the store; the same for all seeds, so that runs are paired.
+        data_dir: Where stores live.
+        cache_dir: Where features are cached; nowhere if absent.
+        fingerprint: Names the encoder in the cache; needed only for functions.
+        batch_size: Frames encoded at a time.
+        quiet: No progress.
+    """
+    rules = find_protocol(protocol)
+    if isinstance(probe, str) and probe not in PROBES:
+        raise unknown_choice("probe", probe, PROBES)
+    builder = PROBES[probe] if isinstance(probe, str) else probe
+    frozen = FrozenEncoder(encoder, input, normalization, arrays)
+    named_floors = _name_floors(floors)
+
+    opened = _open(store, game, steps, store_seed, data_dir, quiet)
+    splits = probe_splits(opened, rules, annotation_set, seed)
+    bench = _Bench(opened, splits, rules, annotation_set, seed)
+
+    start = time.perf_counter()
+    rows = np.concatenate([part.rows for part in bench.parts])
+    options = {"cache_dir": Path(cache_dir) if cache_dir is not None else None, "batch_size": batch_size}
+    features = extract_features(frozen, opened, rows, fingerprint=fingerprint, quiet=quiet, **options)  # type: ignore[arg-type]
+    feature_width = features.shape[1]
+    if width is not None:
+        features = project_features(features, width, seed)
+    encoded = time.perf_counter()
+    fitted = builder(rules, seed, quiet)
+    scores, decoded = bench.score(fitted, features)
+    seconds = {"features": encoded - start, "probe": time.perf_counter() - encoded}
+
+    evaluation = Evaluation(
+        game=opened.config.game,
+        protocol=rules.name,
+        annotation_set=annotation_set,
+        probe=fitted.name,
+        probe_options=asdict(fitted.config),
+        width=features.shape[1],
+        feature_width=feature_width,
+        seed=seed,
+        steps=opened.config.steps,
+        store=opened.fingerprint,
+        encoder=fingerprint or frozen.fingerprint(),
+        threads=torch.get_num_threads(),
+        counts=splits.counts,
+        categories=bench.categories,
+        scores=scores,
+        seconds=seconds,
+        predictions=bench.predictions(decoded),
+    )
+    for name, floor in named_floors.items():
+        if floor == "majority":
+            evaluation.floors[name] = bench.score(MajorityClass(), features)[0]
+        elif isinstance(floor, Evaluation):
+            evaluation.add_floor(name, floor)
+        else:
+            other = evaluate(
+                floor,
+                protocol=protocol,
+                annotation_set=annotation_set,
+                seed=seed,
+                probe=builder,
+                width=width,
+                input=input,
+                normalization=normalization,
+                arrays=arrays,
+                floors=(),
+                store=opened,
+                cache_dir=cache_dir,
+                batch_size=batch_size,
+                quiet=quiet,
+            )
+            evaluation.add_floor(name, other)
+    return evaluation
+
+
+class _Bench:
+    """A split store with its labels: fits a probe on features of the parts' rows, and scores it."""
+
+    def __init__(
+        self, store: Store, splits: ProbeSplits, protocol: ProbeProtocol, annotation_set: str, seed: int
+    ) -> None:
+        self.store, self.splits, self.protocol, self.seed = store, splits, protocol, seed
+        self.parts = (splits.train, splits.val, splits.test)
+        self.labels = [self._labels(part, annotation_set) for part in self.parts]
+        everything = categories_of(find_game(store.config.game), annotation_set)
+        present = {name: tuple(v for v in found if v in splits.variables) for name, found in everything.items()}
+        self.categories = {name: found for name, found in present.items() if found}
+        if not self.categories:
+            raise UserError(
+                f"none of the variables that vary in {store.path} ({', '.join(splits.variables)}) is in a category of"
+                f" {annotation_set}; collect more steps (now {store.config.steps})"
+            )
+
+    def score(self, probe: Probe, features: Features) -> tuple[Scores, Labels]:
+        """Scores, and the decoded labels of every test frame."""
+        cuts = np.cumsum([len(part) for part in self.parts])[:-1]
+        train, val, test = (
+            ProbeData(piece, labels, part.episodes)
+            for piece, labels, part in zip(np.split(features, cuts), self.labels, self.parts, strict=True)
+        )
+        decoded = probe.fit(train, val).predict(test.features)
+        scored = scored_rows(test, self.protocol, TEST_BATCH, self.seed, "test")
+        scores = score_labels(test.labels[scored], decoded[scored], self.splits.variables, self.categories)
+        return scores, decoded
+
+    def predictions(self, decoded: Labels) -> Predictions:
+        test = self.splits.test
+        return Predictions(self.splits.variables, test.rows, test.episodes, self.labels[2], decoded)
+
+    def _labels(self, part: Part, annotation_set: str) -> Labels:
+        found = read_labels(self.store, part.rows, annotation_set, self.protocol, self.splits.variables)
+        return np.stack([found[name] for name in self.splits.variables], axis=1)
+
+
+def _open(
+    store: Store | Path | str | None, game: str, steps: int, seed: int, data_dir: Path | str, quiet: bool
+) -> Store:  # fmt: skip
+    if store is None:
+        return collect(StoreConfig(game, steps, seed, "probe"), data_dir, quiet=quiet)
+    return store if isinstance(store, Store) else open_store(Path(store))
+
+
+def _name_floors(floors: Floors) -> dict[str, Any]:
+    if isinstance(floors, str):
+        floors = (floors,)
+    named: dict[str, Any] = dict(floors) if isinstance(floors, Mapping) else {name: name for name in floors}
+    for floor in named.values():
+        if isinstance(floor, str) and floor != "majority":
+            raise UserError(
+                f"unknown floor {floor!r}; by name there is only 'majority'; give an encoder as"
+                " floors={'untrained': encoder}"
+            )
+    return named

@@ -1,0 +1,206 @@
+"""The protocol's linear probe: a classifier of 256 classes a variable, all variables in one matmul a batch.
+
+    probes = LinearProbes(protocol=FIXED, seed=0).fit(train, val)
+    probes.predict(test.features)                            # uint8 [n, V]
+
+Each variable has its own early stopping, learning rate and best weights; one that has stopped leaves the matmul.
+
+Deviations from one `nn.Linear` + Adam a variable, as the 2019 code trains:
+1. Weights start at zero, not uniform in +-1/sqrt(F), because then two savings are exact: the classes that training
+   lacks share a row (see `columns`), and features that are 0 in all training frames, whose weights never move, are left
+   out. MEASURED `init="uniform"` starts as `nn.Linear` does and keeps all rows and features.
+2. 256 classes, where the 2019 code has 255 (a byte has 256 values).
+"""
+
+from dataclasses import dataclass
+from typing import Literal, Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.optim.adam import adam
+
+from manicap.atari.protocol import FIXED, Protocol
+from manicap.core.progress import Tracker
+from manicap.core.seeding import numpy_generator
+from manicap.evaluate.columns import ClassColumns
+from manicap.evaluate.metrics import Labels
+from manicap.evaluate.sampling import ProbeData, scored_rows, training_batches
+from manicap.evaluate.schedules import EarlyStopping, Plateau
+
+PREDICT_ROWS = 4096
+"""Rows at a time where no gradient is needed: bounds the memory of the logits."""
+
+
+@dataclass(frozen=True)
+class LinearConfig:
+    """AtariARI's probe."""
+
+    learning_rate: float = 3e-4
+    batch_size: int = 64
+    max_epochs: int = 100
+    passes: int = 1
+    """Passes over the training frames an epoch. The protocol's 1 suits its 35,000 frames (547 batches); on a small
+    store the accuracy may not leave the most frequent class before the plateau has lowered the learning rate."""
+    patience: int = 15
+    """Epochs without a new best validation accuracy after which a variable stops."""
+    plateau_factor: float = 0.2
+    plateau_patience: int = 5
+    min_learning_rate: float = 1e-5
+    adam_epsilon: float = 1e-5
+    init: Literal["zero", "uniform"] = "zero"
+
+
+class LinearProbes:
+    """All variables' linear classifiers, trained by the protocol."""
+
+    name = "linear"
+
+    def __init__(
+        self, config: LinearConfig | None = None, protocol: Protocol = FIXED, seed: int = 0, quiet: bool = True
+    ) -> None:
+        self.config = config or LinearConfig()
+        self.protocol, self.seed, self.quiet = protocol, seed, quiet
+
+    def fit(self, train: ProbeData, val: ProbeData) -> Self:
+        """Train until every variable has stopped. Sets `weights_`, `epochs_`, `val_accuracy_`, `learning_rates_`."""
+        exact_savings = self.config.init == "zero"
+        self.features_ = _live_features(train.features) if exact_savings else np.arange(train.features.shape[1])
+        self.columns_ = ClassColumns.from_labels(train.labels, "merge" if exact_savings else "keep")
+        num_variables = train.labels.shape[1]
+        self.epochs_ = np.zeros(num_variables, np.int64)
+        self.weights_ = self._initial_weights()
+        stopping = EarlyStopping(num_variables, self.config.patience)
+        plateau = Plateau(
+            num_variables,
+            self.config.learning_rate,
+            self.config.plateau_factor,
+            self.config.plateau_patience,
+            self.config.min_learning_rate,
+        )
+        run = _Training(self.columns_, self.weights_.clone(), with_ones(train.features, self.features_), train.labels)
+        with Tracker("probing", self.config.max_epochs, "epochs", self.quiet) as tracker:
+            for epoch in range(self.config.max_epochs):
+                for index in range(epoch * self.config.passes, (epoch + 1) * self.config.passes):
+                    for batch in training_batches(train, self.protocol, self.config.batch_size, self.seed, index):
+                        run.step(batch, plateau.learning_rates[run.active], self.config.adam_epsilon)
+                self.epochs_[run.active] += 1
+                accuracy = self._validate(run, val, epoch)
+                improved = stopping.step(run.active, accuracy)
+                plateau.step(run.active, accuracy)
+                keep_last = self.protocol.probe_weights == "last"
+                self._keep_weights(run, np.ones_like(improved) if keep_last else improved)
+                run.drop(stopping.stopped[run.active])
+                detail = f"{len(run.active)} of {num_variables} variables training"
+                tracker.advance(detail=detail)
+                if not len(run.active):
+                    break
+        self.val_accuracy_, self.learning_rates_ = stopping.best, plateau.learning_rates
+        return self
+
+    def predict(self, features: NDArray[np.float32]) -> Labels:
+        """Decoded labels, uint8 [n, V]."""
+        return _predict(self.columns_, self.weights_, features, self.features_)
+
+    def _initial_weights(self) -> Tensor:
+        """[C, F + 1]: the last column is the bias."""
+        shape = (self.columns_.num_rows, len(self.features_) + 1)
+        if self.config.init == "zero":
+            return torch.zeros(shape)
+        bound = len(self.features_) ** -0.5  # nn.Linear's
+        return torch.from_numpy(numpy_generator(self.seed, "probe", "init").uniform(-bound, bound, shape)).float()
+
+    def _validate(self, run: "_Training", val: ProbeData, epoch: int) -> NDArray[np.float64]:
+        rows = scored_rows(val, self.protocol, self.config.batch_size, self.seed, "validation", epoch)
+        decoded = _predict(run.columns, run.weights, val.features, self.features_)
+        correct = decoded == val.labels[:, run.active]
+        return correct[rows].mean(0)
+
+    def _keep_weights(self, run: "_Training", chosen: NDArray[np.bool_]) -> None:
+        for place in np.flatnonzero(chosen).tolist():
+            self.weights_[self.columns_.rows(run.active[place])] = run.weights[run.columns.rows(place)]
+
+
+class _Training:
+    """Weights and Adam moments [C, F + 1] of the variables still training; their rows are adjacent."""
+
+    def __init__(self, columns: ClassColumns, weights: Tensor, design: Tensor, labels: Labels) -> None:
+        self.active = np.arange(columns.num_variables)
+        """Which of the original variables the rows belong to."""
+        self.columns, self.weights, self.design = columns, weights, design
+        self.first_moments, self.second_moments = torch.zeros_like(weights), torch.zeros_like(weights)
+        self.targets = columns.targets(labels)
+        self._gradient = torch.empty_like(weights)
+        self._steps_done = 0
+
+    def step(self, batch: NDArray[np.int64], learning_rates: NDArray[np.float64], epsilon: float) -> None:
+        """One step of Adam on the mean cross-entropy of a batch, each variable with its own learning rate.
+
+        dL/dW = (softmax(x W^T) - onehot)^T x / B
+        """
+        rows = torch.from_numpy(batch)
+        x = self.design.index_select(0, rows)
+        residual = self.columns.residual(x @ self.weights.T, self.targets.index_select(0, rows))
+        torch.mm(residual.T / len(batch), x, out=self._gradient)
+        for rate in np.unique(learning_rates):  # at most four: 3e-4, 6e-5, 1.2e-5, 1e-5
+            parts = [self.columns.rows(v) for v in np.flatnonzero(learning_rates == rate).tolist()]
+            adam(
+                [self.weights[part] for part in parts],
+                [self._gradient[part] for part in parts],
+                [self.first_moments[part] for part in parts],
+                [self.second_moments[part] for part in parts],
+                [],
+                [torch.tensor(float(self._steps_done)) for _ in parts],
+                fused=True,
+                amsgrad=False,
+                beta1=0.9,
+                beta2=0.999,
+                lr=float(rate),
+                weight_decay=0.0,
+                eps=epsilon,
+                maximize=False,
+            )
+        self._steps_done += 1
+
+    def drop(self, stopped: NDArray[np.bool_]) -> None:
+        """Leave out the variables that have stopped, so that the matmul shrinks."""
+        if not stopped.any():
+            return
+        kept = np.flatnonzero(~stopped).tolist()
+        self.active = self.active[kept]
+        if not kept:
+            return
+        rows = self.columns.row_indices(kept)
+        self.weights, self.first_moments = self.weights[rows], self.first_moments[rows]
+        self.second_moments, self.targets = self.second_moments[rows], self.targets[:, kept].contiguous()
+        self._gradient = torch.empty_like(self.weights)
+        self.columns = self.columns.select(kept)
+
+
+def with_ones(features: NDArray[np.float32], chosen: NDArray[np.int64]) -> Tensor:
+    """The chosen features and a column of ones [n, F + 1], so that the bias is one more weight."""
+    design = torch.empty(len(features), len(chosen) + 1)
+    for start in range(0, len(features), PREDICT_ROWS):
+        piece = slice(start, start + PREDICT_ROWS)
+        design[piece, :-1] = torch.from_numpy(features[piece][:, chosen])
+    design[:, -1] = 1
+    return design
+
+
+def _live_features(features: NDArray[np.float32]) -> NDArray[np.int64]:
+    """Features that are not 0 in every row."""
+    live = np.zeros(features.shape[1], bool)
+    for start in range(0, len(features), PREDICT_ROWS):
+        live |= features[start : start + PREDICT_ROWS].any(0)
+    return np.flatnonzero(live)
+
+
+def _predict(
+    columns: ClassColumns, weights: Tensor, features: NDArray[np.float32], chosen: NDArray[np.int64]
+) -> Labels:  # fmt: skip
+    decoded = np.empty((len(features), columns.num_variables), np.uint8)
+    for start in range(0, len(features), PREDICT_ROWS):
+        piece = slice(start, start + PREDICT_ROWS)
+        decoded[piece] = columns.predict(with_ones(features[piece], chosen) @ weights.T).numpy()
+    return decoded

@@ -1,0 +1,122 @@
+"""What a method is: an encoder, its heads, a loss with named parts, and the representation a probe sees.
+
+    class MyMethod(Method):
+        settings: MySettings
+        def loss(self, batch): ...           # LossOutput(parts, metrics)
+        def output(self, encoded): ...       # what the method's paper probes
+
+`methods/__init__.py` lists every method in METHODS: add yours there with one line.
+"""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, NamedTuple, Self
+
+import torch
+from torch import Tensor, nn
+
+from manicap.nn.encoders import Encoded, Encoder, ImpalaCNN, NatureCNN
+
+ProbeInput = Literal["output", "backbone"]
+"""`output` is what the method's paper probes; `backbone` the flattened convolution features, of one width for all."""
+PresetName = Literal["quick", "standard", "paper"]
+
+
+class Batch(NamedTuple):
+    """What the loop hands to `Method.loss`."""
+
+    frames_BTCHW: Tensor
+    """uint8; T = `frames_per_sample` consecutive frames of one life."""
+    labels_BV: Tensor | None = None
+    """Labels of each sample's first frame, int64, for methods with `needs_labels`."""
+    generator: torch.Generator | None = None
+    """Source of a method's own noise, seeded by (run seed, step): a step can be repeated without hidden state."""
+
+
+class LossOutput(NamedTuple):
+    """A loss with its parts (which add up to it) and other quantities worth logging."""
+
+    parts: dict[str, Tensor]
+    metrics: dict[str, Tensor | float] = {}  # noqa: RUF012 - never mutated
+
+    @property
+    def total(self) -> Tensor:
+        return torch.stack([part.reshape(()) for part in self.parts.values()]).sum()
+
+
+@dataclass(frozen=True)
+class MethodContext:
+    """What a method must know of the data before it is built."""
+
+    input_shape: tuple[int, int, int] = (1, 210, 160)
+    """Channels, height, width."""
+    num_variables: int = 0
+    """Labelled variables, for methods with `needs_labels`."""
+
+
+ENCODERS: dict[str, type[Encoder]] = {"nature": NatureCNN, "impala": ImpalaCNN}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Settings that every method has. The defaults of a method's own settings are its paper's."""
+
+    encoder: Literal["nature", "impala"] = "nature"
+    """nature: the four convolutions of the paper's Table 4. impala: residual blocks (arXiv 1802.01561)."""
+
+    @classmethod
+    def preset(cls, name: PresetName) -> Self:
+        """The settings for a preset; `paper` is the defaults."""
+        return cls()
+
+
+class Method(nn.Module):
+    """Base of all methods."""
+
+    settings_type: ClassVar[type[Settings]] = Settings
+    frames_per_sample: int = 2
+    """Consecutive frames in a sample: 2 for pairs (t, t+1)."""
+    is_trained: ClassVar[bool] = True
+    """False for baselines that are used as they are initialised."""
+    needs_labels: ClassVar[bool] = False
+    inference_parts: ClassVar[tuple[str, ...]] = ("encoder",)
+    """Submodules that `represent` needs; the others are left out of the saved encoder."""
+
+    encoder: Encoder
+
+    def __init__(self, settings: Settings, context: MethodContext) -> None:
+        super().__init__()
+        self.context = context
+        self.encoder = ENCODERS[settings.encoder](*context.input_shape)
+
+    def forward(self, batch: Batch) -> LossOutput:
+        # DistributedDataParallel hooks into forward; everything else may call `loss` by its name.
+        return self.loss(batch)
+
+    def loss(self, batch: Batch) -> LossOutput:
+        """The loss of a batch, as parts that add up to it."""
+        raise NotImplementedError
+
+    def output(self, encoded: Encoded) -> Tensor:
+        """The representation `[B, F]` that the method's paper probes."""
+        return encoded.features_BF
+
+    def represent(self, frames_BCHW: Tensor, probe_input: ProbeInput = "output") -> Tensor:
+        """Frozen features of frames, for a probe or another user."""
+        encoded = self.encoder(frames_BCHW)
+        return self.output(encoded) if probe_input == "output" else encoded.features_BF
+
+
+def encode_pair(encoder: Encoder, frames_BTCHW: Tensor) -> tuple[Encoded, Encoded]:
+    """Both frames of every pair in one encoder call."""
+    B = len(frames_BTCHW)
+    both: Encoded = encoder(frames_BTCHW.transpose(0, 1).flatten(0, 1))
+    return Encoded(*(x[:B] for x in both)), Encoded(*(x[B:] for x in both))
+
+
+def as_images(frames_BCHW: Tensor) -> Tensor:
+    """uint8 frames as float images in [0, 1], for pixel losses."""
+    return frames_BCHW.float() / 255 if frames_BCHW.dtype == torch.uint8 else frames_BCHW
+
+
+def detached(metrics: dict[str, Any]) -> dict[str, Tensor | float]:
+    return {name: value.detach() if isinstance(value, Tensor) else value for name, value in metrics.items()}

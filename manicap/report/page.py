@@ -1,0 +1,89 @@
+"""A run's result page: one HTML file that needs nothing else, from plain values.
+
+    page = RunPage(title="DIM-C+ on Pong", method="dim-c+", rows=(...), overall=ScoreRow(...), ...)
+    path.write_text(build_page(page), encoding="utf-8")
+
+Equal values give equal bytes. The page asks the network for nothing (its own policy forbids it), and no text in it is
+ever markup or code. `from_dict(RunPage, json.loads(text))` restores a page saved as JSON by `to_dict`.
+"""
+
+import base64
+import hashlib
+import json
+import math
+from html import escape
+from typing import Any
+
+from manicap.core.config import to_dict
+from manicap.report import sections
+from manicap.report.assets import asset, fill
+from manicap.report.contents import (
+    Chart,
+    Fact,
+    Marker,
+    MarkerAxis,
+    Player,
+    PublishedScore,
+    RunPage,
+    Score,
+    ScoreRow,
+    Series,
+    Track,
+    VariableScore,
+    check_page,
+)
+
+__all__ = [
+    "Chart",
+    "Fact",
+    "Marker",
+    "MarkerAxis",
+    "Player",
+    "PublishedScore",
+    "RunPage",
+    "Score",
+    "ScoreRow",
+    "Series",
+    "Track",
+    "VariableScore",
+    "build_page",
+]
+
+
+def build_page(page: RunPage) -> str:
+    """The whole HTML file."""
+    check_page(page)
+    script = asset("page.js")
+    policy = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    parts = {
+        "title": escape(page.title),
+        "policy": f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'sha256-{policy}'",
+        "css": asset("page.css"),
+        "headline": sections.headline(page),
+        "caveat": sections.caveat(page),
+        "facts": sections.facts(page),
+        "scores": sections.scores(page),
+        "variables": sections.variables(page),
+        "charts": sections.charts(page),
+        "player": sections.player(page),
+        "data": _script_json({"charts": [_plain(chart) for chart in page.charts], "player": _plain(page.player)}),
+        "js": script,
+    }
+    return fill(asset("page.html"), **parts)
+
+
+def _script_json(value: Any) -> str:
+    """JSON that no HTML parser reads as markup: `</script>` and `<!--` cannot occur in it."""
+    text = json.dumps(value, allow_nan=False, separators=(",", ":"), sort_keys=True)
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def _plain(value: Any) -> Any:
+    """As JSON: None, lists and dicts; a float that is not finite becomes None."""
+    if isinstance(value, dict):
+        return {name: _plain(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return _plain(to_dict(value)) if hasattr(value, "__dataclass_fields__") else value

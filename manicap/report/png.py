@@ -1,0 +1,46 @@
+"""Gray frames as small PNG files, and those as text for a page."""
+
+import base64
+import struct
+import zlib
+
+import numpy as np
+from numpy.typing import NDArray
+
+_SIGNATURE = b"\x89PNG\r\n\x1a\n"
+_PALETTE, _GRAY = 3, 0
+
+
+def encode_png(frame: NDArray[np.uint8]) -> bytes:
+    """A gray frame [height, width], exactly. Atari frames have few levels: up to 16 take 1, 2 or 4 bits a pixel."""
+    if frame.ndim != 2 or frame.dtype != np.uint8 or not frame.size:
+        raise ValueError(f"encode_png needs a gray frame uint8 [height, width], got {frame.dtype} {frame.shape}")
+    height, width = frame.shape
+    levels, indices = np.unique(frame, return_inverse=True)
+    bits = next((bits for bits in (1, 2, 4) if len(levels) <= 2**bits), 8)
+    colour, palette, rows = _GRAY, b"", frame
+    if bits < 8:
+        colour, palette = _PALETTE, _chunk(b"PLTE", np.repeat(levels, 3).tobytes())
+        rows = _pack(indices.reshape(height, width).astype(np.uint8), bits)
+    unfiltered = np.hstack([np.zeros((height, 1), np.uint8), rows])  # a leading 0: this row is stored as it is
+    header = struct.pack(">IIBBBBB", width, height, bits, colour, 0, 0, 0)
+    body = _chunk(b"IDAT", zlib.compress(unfiltered.tobytes(), 9))
+    return _SIGNATURE + _chunk(b"IHDR", header) + palette + body + _chunk(b"IEND", b"")
+
+
+def frame_text(frame: NDArray[np.uint8]) -> str:
+    """The frame's PNG in base64, as `Player.frames` holds it."""
+    return base64.b64encode(encode_png(frame)).decode("ascii")
+
+
+def _pack(indices: NDArray[np.uint8], bits: int) -> NDArray[np.uint8]:
+    """Several pixels a byte, the leftmost in the highest bits; the last byte of a row is filled up with zeros."""
+    per_byte = 8 // bits
+    padded = np.pad(indices, ((0, 0), (0, -indices.shape[1] % per_byte)))
+    shifts = np.arange(8 - bits, -1, -bits, dtype=np.uint8)
+    pixels = padded.reshape(len(indices), -1, per_byte) << shifts
+    return np.bitwise_or.reduce(pixels, axis=2).astype(np.uint8)
+
+
+def _chunk(kind: bytes, content: bytes) -> bytes:
+    return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))

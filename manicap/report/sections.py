@@ -1,0 +1,220 @@
+"""The page's sections as HTML. Every text that comes from outside passes through `escape`."""
+
+import math
+from collections.abc import Sequence
+from html import escape
+from itertools import groupby
+
+from manicap.report.assets import asset, fill
+from manicap.report.contents import Chart, RunPage, Score, ScoreRow, VariableScore
+
+
+def headline(page: RunPage) -> str:
+    """The sentence with the headline number, and the numbers for reference."""
+    row = page.overall
+    ours = row.ours.f1
+    comparisons = [
+        _difference(ours, row.untrained, "an untrained network at the same width"),
+        _difference(ours, row.majority, "always guessing the commonest value"),
+    ]
+    said = ", ".join(text for text in comparisons if text)
+    sentence = f"Mean F1 over categories: <strong>{number(ours, row.ours.f1_plus_minus)}</strong>"
+    stats = [("This run", row.ours, "ours"), ("Untrained, same width", row.untrained, "")]
+    stats += [("Commonest value", row.majority, ""), ("Supervised", row.supervised, "")]
+    stats += [(f"Published {item.method}", item.score, "") for item in row.published if item.method == page.method]
+    blocks = "".join(
+        f'<div class="stat {kind}"><dt>{escape(name)}</dt><dd>{cell(score, "f1")}</dd></div>'
+        for name, score, kind in stats
+        if score is not None and score.f1 is not None
+    )
+    return f'<p class="summary">{sentence}{", " + said if said else ""}.</p>\n<dl class="stats">{blocks}</dl>'
+
+
+def caveat(page: RunPage) -> str:
+    if not page.caveat:
+        return ""
+    return f'<p class="caveat" role="note"><strong>Not the paper’s setting.</strong> {escape(page.caveat)}</p>'
+
+
+def facts(page: RunPage) -> str:
+    if not page.facts:
+        return ""
+    items = "".join(f"<div><dt>{escape(fact.name)}</dt><dd>{escape(fact.value)}</dd></div>" for fact in page.facts)
+    return _section("run", "Run", f'<dl class="facts">{items}</dl>')
+
+
+def scores(page: RunPage) -> str:
+    """Two tables, F1 and accuracy; without styles both are there, one under the other."""
+    methods = list(dict.fromkeys(item.method for row in (*page.rows, page.overall) for item in row.published))
+    source = f" {escape(page.published_source)}" if page.published_source else ""
+    note = "Probes are linear and see frozen features. F1 is weighted by how often a value occurs."
+    if methods:
+        note += f" Columns under “published” are as printed.{source}"
+    tables = "".join(
+        f'<div class="panel panel-{key}">{_score_table(page, methods, key, label)}</div>'
+        for key, label in (("f1", "F1"), ("accuracy", "Accuracy"))
+    )
+    choice = (
+        '<input type="radio" name="metric" id="metric-f1" checked><label for="metric-f1">F1</label>'
+        '<input type="radio" name="metric" id="metric-accuracy"><label for="metric-accuracy">Accuracy</label>'
+    )
+    body = f'<p class="note">{note}</p><div class="choice" role="group" aria-label="Metric">{choice}</div>{tables}'
+    return _section("scores", "Scores by category", f'<div class="switch">{body}</div>')
+
+
+def _score_table(page: RunPage, methods: Sequence[str], key: str, label: str) -> str:
+    rows = (*page.rows, page.overall)
+    floors = [
+        (name, attribute)
+        for name, attribute in (("untrained", "untrained"), ("commonest", "majority"), ("supervised", "supervised"))
+        if any(getattr(row, attribute) is not None for row in rows)
+    ]
+    groups = '<th scope="col" rowspan="2">Category</th><th scope="col" rowspan="2" class="ours">This run</th>'
+    if floors:
+        groups += f'<th scope="colgroup" colspan="{len(floors)}" class="group">for reference</th>'
+    if methods:
+        groups += f'<th scope="colgroup" colspan="{len(methods)}" class="group">published</th>'
+    names = "".join(f'<th scope="col"{_first(i)}>{name}</th>' for i, (name, _) in enumerate(floors))
+    for i, method in enumerate(methods):
+        same = ' <abbr title="the method of this run">★</abbr>' if method == page.method else ""
+        names += f'<th scope="col"{_first(i)}>{escape(method)}{same}</th>'
+    body = "".join(
+        f'<tr{" class=overall" if row is page.overall else ""}><th scope="row">{words(row.name)}</th>'
+        f'<td class="ours">{cell(row.ours, key)}</td>'
+        + "".join(f"<td{_first(i)}>{cell(getattr(row, name), key)}</td>" for i, (_, name) in enumerate(floors))
+        + "".join(f"<td{_first(i)}>{cell(_published(row, method), key)}</td>" for i, method in enumerate(methods))
+        + "</tr>"
+        for row in rows
+    )
+    return (
+        f'<div class="scroll" role="region" tabindex="0" aria-label="{label} by category"><table class="scores">'
+        f"<caption>{label}</caption><thead><tr>{groups}</tr><tr>{names}</tr></thead><tbody>{body}</tbody></table></div>"
+    )
+
+
+def variables(page: RunPage) -> str:
+    """Bars of F1 with a mark at each floor, and every number beside them."""
+    if not page.variables:
+        return ""
+    body = "".join(
+        f'<tbody><tr class="category"><th colspan="6" scope="rowgroup">{words(category)}</th></tr>'
+        f"{''.join(map(_bar, group))}</tbody>"
+        for category, group in groupby(page.variables, key=lambda variable: variable.category)
+    )
+    legend = (
+        '<p class="legend"><span><i class="key-fill"></i>this run</span>'
+        '<span><i class="key-mark untrained"></i>untrained, same width</span>'
+        '<span><i class="key-mark majority"></i>commonest value</span></p>'
+    )
+    head = (
+        '<thead><tr><th scope="col">Variable</th><th scope="col" class="track-head"><span>0</span><span>0.5</span>'
+        '<span>1</span></th><th scope="col">F1</th><th scope="col">Accuracy</th><th scope="col">Untrained</th>'
+        '<th scope="col">Commonest</th></tr></thead>'
+    )
+    note = '<p class="note">F1 of each variable’s own probe; what a bar adds beyond the marks was learned.</p>'
+    return _section("variables", "Scores by variable", f'{note}{legend}<table class="bars">{head}{body}</table>')
+
+
+def _bar(variable: VariableScore) -> str:
+    floors = (("untrained", "Untrained", variable.untrained), ("majority", "Commonest", variable.majority))
+    marks = "".join(
+        f'<i class="mark {kind}" style="left:{_percent(score.f1)}" title="{name} {number(score.f1)}"></i>'
+        for kind, name, score in floors
+        if score is not None and score.f1 is not None
+    )
+    title = f"{variable.name}: F1 {number(variable.ours.f1, variable.ours.f1_plus_minus)}"
+    numbers = (
+        f'<td class="ours" data-label="F1">{cell(variable.ours, "f1")}</td>'
+        f'<td data-label="accuracy">{cell(variable.ours, "accuracy")}</td>'
+        f'<td data-label="untrained">{cell(variable.untrained, "f1")}</td>'
+        f'<td data-label="commonest">{cell(variable.majority, "f1")}</td>'
+    )
+    return (
+        f'<tr class="bar"><th scope="row">{escape(variable.name)}</th><td class="track-cell" title="{escape(title)}">'
+        f'<span class="track"><span class="fill" style="width:{_percent(variable.ours.f1)}"></span>{marks}</span></td>'
+        f"{numbers}</tr>"
+    )
+
+
+def charts(page: RunPage) -> str:
+    if not page.charts:
+        return ""
+    figures = "".join(_chart(index, chart) for index, chart in enumerate(page.charts))
+    note = '<p class="note">Point at a curve, or focus it and use the arrow keys, to read its values.</p>'
+    return _section("curves", "Training", f'{note}<div class="charts">{figures}</div>')
+
+
+def _chart(index: int, chart: Chart) -> str:
+    legend = "".join(
+        f'<span><svg class="key series-{i % 4}" viewBox="0 0 28 8" aria-hidden="true"><path d="M1 4H27"/></svg>'
+        f"{escape(series.name)}</span>"
+        for i, series in enumerate(chart.series)
+    )
+    return (
+        f'<figure class="chart" data-chart="{index}"><figcaption>{escape(chart.title)}</figcaption>'
+        f'<p class="legend">{legend}</p><div class="plot" tabindex="0" role="group"'
+        f' aria-label="{escape(chart.title)}, curve; arrow keys read values"></div><output class="readout"></output>'
+        f"<details><summary>Values</summary><pre tabindex='0'>{_csv(chart)}</pre></details></figure>"
+    )
+
+
+def _csv(chart: Chart) -> str:
+    lines = ["series,step,value"]
+    for series in chart.series:
+        lines += [f"{series.name},{step},{value:.6g}" for step, value in zip(series.steps, series.values, strict=True)]
+    return escape("\n".join(lines))
+
+
+def player(page: RunPage) -> str:
+    if page.player is None:
+        return ""
+    return _section("player", "Episode player", fill(asset("player.html"), last=str(len(page.player.frames) - 1)))
+
+
+def number(value: float | None, plus_minus: float | None = None) -> str:
+    """`0.66`, `0.66 ± 0.01`, or a dash for what is not known."""
+    if value is None or not math.isfinite(value):
+        return "–"
+    spread = f" ± {plus_minus:.2f}" if plus_minus is not None and math.isfinite(plus_minus) else ""
+    return f"{value:.2f}{spread}"
+
+
+def words(name: str) -> str:
+    """`small_object_localization` as people write it, escaped."""
+    text = name.replace("_", " ")
+    return escape(text[:1].upper() + text[1:])
+
+
+def cell(score: Score | None, key: str) -> str:
+    if score is None:
+        return "–"
+    value, spread = getattr(score, key), getattr(score, f"{key}_plus_minus")
+    if value is None or not math.isfinite(value):
+        return "–"
+    small = f' <span class="spread">± {spread:.2f}</span>' if spread is not None and math.isfinite(spread) else ""
+    return f"{value:.2f}{small}"
+
+
+def _published(row: ScoreRow, method: str) -> Score | None:
+    return next((item.score for item in row.published if item.method == method), None)
+
+
+def _difference(ours: float | None, floor: Score | None, name: str) -> str:
+    if ours is None or floor is None or floor.f1 is None or not math.isfinite(ours - floor.f1):
+        return ""
+    difference = round(ours, 2) - round(floor.f1, 2)  # of the numbers shown, so that a reader's subtraction agrees
+    return f"{abs(difference):.2f} {'above' if difference >= 0 else 'below'} {name}"
+
+
+def _percent(value: float | None) -> str:
+    if value is None or not math.isfinite(value):
+        return "0%"
+    return f"{100 * min(max(value, 0.0), 1.0):.1f}%"
+
+
+def _first(index: int) -> str:
+    return ' class="first"' if index == 0 else ""
+
+
+def _section(key: str, title: str, body: str) -> str:
+    return f'<section id="{key}" aria-labelledby="{key}-title"><h2 id="{key}-title">{title}</h2>\n{body}\n</section>'

@@ -1,0 +1,103 @@
+"""Batches of a store: which frames, in which order, and nothing remembered between steps.
+
+The order of epoch e is drawn from the stream (seed, split, e), so the k-th batch of an epoch is known without having
+drawn the ones before: a resumed run goes on where it was.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from manicap.atari.protocol import Protocol
+from manicap.atari.splits import Part, Rows, frame_pairs
+from manicap.atari.store import Store
+from manicap.core.errors import UserError
+from manicap.core.seeding import numpy_generator
+
+
+class FrameSource:
+    """Frames of a store by row, from the memory map, or from the device when they fit there."""
+
+    def __init__(self, store: Store, device: torch.device, resident: bool = False) -> None:
+        self.device = device
+        self.frames = store.frames
+        self.on_device = torch.from_numpy(np.array(store.frames)).to(device) if resident else None
+
+    def take(self, rows: Rows) -> Tensor:
+        """uint8 `[..., 1, H, W]` for rows `[...]`, on the device."""
+        if self.on_device is not None:
+            frames = self.on_device[torch.from_numpy(rows).to(self.device)]
+        else:
+            frames = torch.from_numpy(self.frames[rows.ravel()]).unflatten(0, rows.shape)
+            if self.device.type == "cuda":
+                frames = frames.pin_memory()
+            frames = frames.to(self.device, non_blocking=True)
+        return frames.unsqueeze(-3)
+
+    @staticmethod
+    def fits(store: Store, device: torch.device) -> bool:
+        """Whether half of a GPU's free memory holds all frames."""
+        if device.type != "cuda":
+            return False
+        free, _ = torch.cuda.mem_get_info(device)
+        return store.frames.nbytes < free / 2
+
+
+class Samples:
+    """The samples of a split: T consecutive frames of one life each, as rows of the store."""
+
+    def __init__(self, store: Store, part: Part, protocol: Protocol, frames_per_sample: int) -> None:
+        self.frames_per_sample = T = frames_per_sample
+        self.second: Rows | None = None
+        if T == 2:
+            self.first, self.second = frame_pairs(store, part, protocol)
+        else:
+            ends = store.episodes["start"][part.episodes] + store.episodes["length"][part.episodes]
+            self.first = part.rows[part.rows + T <= ends]
+        self.by_episode = protocol.sampling == "episodes"
+        # An epoch shows about every frame once: all single frames or pairs, but only one T-th of the long windows.
+        self.per_epoch = len(self.first) if T <= 2 else len(part.rows) // T
+        if self.by_episode:
+            episode = np.searchsorted(store.episodes["start"], self.first, side="right")
+            self.bounds = np.flatnonzero(np.r_[True, np.diff(episode) != 0, True])
+
+    def rows(self, index: NDArray[np.int64]) -> Rows:
+        """Rows `[B, T]` of the samples."""
+        if self.second is not None:
+            return np.stack([self.first[index], self.second[index]], 1)
+        return self.first[index][:, None] + np.arange(self.frames_per_sample)
+
+    def order(self, rng: np.random.Generator) -> NDArray[np.int64]:
+        """Samples of one epoch: every one once, or drawn by episode and then within it."""
+        if not self.by_episode:
+            return rng.permutation(len(self.first))[: self.per_epoch]
+        episode = rng.integers(0, len(self.bounds) - 1, self.per_epoch)
+        low, high = self.bounds[episode], self.bounds[episode + 1]
+        return rng.integers(low, high)
+
+
+class Batches:
+    """All full batches of an epoch, or this process's share of them."""
+
+    def __init__(self, samples: Samples, batch_size: int, seed: int, split: str, rank: int = 0, world: int = 1) -> None:
+        self.samples, self.batch_size, self.seed, self.split = samples, batch_size, seed, split
+        self.num_batches = samples.per_epoch // batch_size
+        if batch_size % world:
+            raise UserError(f"a batch of {batch_size} cannot be divided over {world} processes")
+        if not self.num_batches:
+            raise UserError(
+                f"the {split} split has {samples.per_epoch} samples of {samples.frames_per_sample} frames, fewer than"
+                f" one batch of {batch_size}; collect more steps or take a smaller batch"
+            )
+        share = batch_size // world
+        self.mine = slice(rank * share, (rank + 1) * share)
+
+    def epoch(self, epoch: int, start: int = 0) -> Iterator[Rows]:
+        """Rows `[B, T]` of the batches `start`, `start + 1`, ... of an epoch."""
+        order = self.samples.order(numpy_generator(self.seed, "batches", self.split, epoch))
+        for index in range(start, self.num_batches):
+            batch = order[index * self.batch_size : (index + 1) * self.batch_size]
+            yield self.samples.rows(batch[self.mine])

@@ -1,0 +1,53 @@
+"""Where and in which precision to compute."""
+
+import os
+import subprocess
+import sys
+from typing import Literal
+
+import torch
+
+from manicap.core.errors import UserError
+
+DeviceName = Literal["auto", "cpu", "cuda", "mps"]
+Precision = Literal["auto", "float32", "bfloat16"]
+
+
+def choose_device(name: DeviceName = "auto", local_rank: int = 0) -> torch.device:
+    """CUDA, else Apple's MPS, else the CPU; or the one named."""
+    cuda, mps = torch.cuda.is_available(), torch.backends.mps.is_available()
+    if name == "auto":
+        name = "cuda" if cuda else "mps" if mps else "cpu"
+    if (name == "cuda" and not cuda) or (name == "mps" and not mps):
+        raise UserError(f"device {name!r} is not available here; take --device auto or cpu")
+    return torch.device("cuda", local_rank) if name == "cuda" else torch.device(name)
+
+
+def choose_precision(name: Precision, device: torch.device) -> torch.dtype:
+    """float32 on a CPU, bfloat16 on a GPU that has it; bfloat16 on a CPU only after a child process has survived it."""
+    if name == "auto":
+        return torch.bfloat16 if device.type == "cuda" and torch.cuda.is_bf16_supported() else torch.float32
+    if name == "bfloat16" and device.type == "cpu" and not cpu_survives_bfloat16():
+        raise UserError("bfloat16 ends with an illegal instruction on this CPU; take --precision float32")
+    return {"float32": torch.float32, "bfloat16": torch.bfloat16}[name]
+
+
+_BFLOAT16_TRIAL = """
+import torch
+from torch import nn
+with torch.autocast("cpu", torch.bfloat16):
+    x = torch.randn(8, 16, 32, 32, requires_grad=True)
+    y = nn.Linear(28 * 28, 64)(nn.Conv2d(16, 8, 5)(x).flatten(2))
+    y.float().sum().backward()
+"""
+
+
+def cpu_survives_bfloat16() -> bool:
+    """Some CPUs advertise instructions that they cannot run, and torch believes them: let a child process try."""
+    return subprocess.run([sys.executable, "-c", _BFLOAT16_TRIAL], capture_output=True).returncode == 0
+
+
+def set_threads(threads: int | None) -> int:
+    """Fix torch's thread count (all cores if None). Sums are added in another order with another count."""
+    torch.set_num_threads(threads or len(os.sched_getaffinity(0)))
+    return torch.get_num_threads()

@@ -1,0 +1,51 @@
+"""Several processes on one run: started by torchrun, one a device."""
+
+import datetime
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import torch
+import torch.distributed as dist
+
+
+@dataclass(frozen=True)
+class Processes:
+    """This process's place among those of the run."""
+
+    rank: int = 0
+    world: int = 1
+    local_rank: int = 0
+
+    @property
+    def is_first(self) -> bool:
+        """The process that writes files and talks."""
+        return self.rank == 0
+
+    def any(self, flag: bool, device: torch.device) -> bool:
+        """Whether any process says yes; all get the same answer."""
+        if self.world == 1:
+            return flag
+        answer = torch.tensor(float(flag), device=device)
+        dist.all_reduce(answer, dist.ReduceOp.MAX)
+        return bool(answer)
+
+    def barrier(self) -> None:
+        if self.world > 1:
+            dist.barrier()
+
+
+@contextmanager
+def join_processes(use_cuda: bool) -> Iterator[Processes]:
+    """Join the group that torchrun describes in the environment; a lone process is a group of its own."""
+    world = int(os.environ.get("WORLD_SIZE", "1"))
+    if world == 1:
+        yield Processes()
+        return
+    # Rank 0 may collect a store while the others wait for it.
+    dist.init_process_group("nccl" if use_cuda else "gloo", timeout=datetime.timedelta(hours=2))
+    try:
+        yield Processes(dist.get_rank(), world, int(os.environ.get("LOCAL_RANK", "0")))
+    finally:
+        dist.destroy_process_group()

@@ -1,0 +1,310 @@
+"""The training loop, top to bottom: the only one.
+
+    pretrain(config, run_dir)      starts the run, resumes it, or finds it finished
+
+A run is a function of its config, the thread count and the torch version. Nothing is drawn from a global generator
+and no state lives outside a checkpoint, so a run killed at any moment ends with the same bytes as one that was not.
+"""
+
+import math
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from types import FrameType
+from typing import NoReturn
+
+import torch
+
+from manicap.atari.splits import Rows
+from manicap.core.config import check_config, to_dict, write_toml
+from manicap.core.errors import Failure, Interruption, UserError
+from manicap.core.paths import DATA_DIR
+from manicap.core.progress import Tracker
+from manicap.losses.gather import mean_over_processes
+from manicap.methods.base import LossOutput
+from manicap.train.checkpoint import CheckpointStore
+from manicap.train.config import PretrainConfig, read_config
+from manicap.train.device import choose_device
+from manicap.train.distributed import join_processes
+from manicap.train.encoder_files import inference_state, read_weights, save_encoder, write_weights
+from manicap.train.setup import Execution, Setup, prepare
+from manicap.train.sinks import Metrics, MetricsFile, Sink, open_sinks
+
+
+@dataclass
+class Progress:
+    """Where a run is: part of every checkpoint."""
+
+    epoch: int = 0
+    batch: int = 0
+    """Batches of the present epoch done."""
+    step: int = 0
+    """Steps done in all."""
+    best_loss: float = math.inf
+    best_epoch: int = -1
+    is_finished: bool = False
+
+
+def pretrain(
+    config: PretrainConfig,
+    run_dir: Path,
+    execution: Execution = Execution(),  # noqa: B008 - frozen
+    data_dir: Path = DATA_DIR,
+) -> Path:
+    """Train `config` in `run_dir` from wherever it is; afterwards `run_dir` holds the encoder."""
+    check_config(config)
+    with join_processes(use_cuda=choose_device(execution.device).type == "cuda") as processes:
+        if processes.is_first:
+            claim_run(run_dir, config, execution.force)
+        processes.barrier()
+        if not (run_dir / "encoder.json").is_file():
+            run = Run(prepare(config, execution, data_dir, processes), run_dir)
+            if run.setup.method.is_trained:
+                run.restore()
+                run.train()
+            run.finish()
+            processes.barrier()
+    return run_dir
+
+
+class Run:
+    """A run under way: the setup, the progress, and the files."""
+
+    def __init__(self, setup: Setup, run_dir: Path) -> None:
+        self.setup, self.run_dir = setup, run_dir
+        self.progress = Progress()
+        self.checkpoints = CheckpointStore(run_dir / "checkpoints")
+        self.metrics_bytes = 0
+        self.seconds = 0.0
+
+    def train(self) -> None:
+        """Epochs of steps, each ended by a validation, until a budget or the patience is used up."""
+        setup, progress, execution = self.setup, self.progress, self.setup.execution
+        last_checkpoint = time.monotonic()
+        with ExitStack() as stack:
+            sinks = self.open_sinks(stack)
+            tracker = stack.enter_context(self.tracker())
+            received = stack.enter_context(caught_signals())
+            while not progress.is_finished:
+                setup.model.train()
+                for rows in setup.train_batches.epoch(progress.epoch, progress.batch):
+                    if progress.step >= setup.max_steps:
+                        break
+                    loss = self.step(rows)
+                    progress.step += 1
+                    progress.batch += 1
+                    if progress.step % execution.log_every == 0 or progress.step == 1:
+                        self.log(sinks, tracker, "train", loss)
+                    tracker.advance()
+                    interrupted = setup.processes.any(bool(received), setup.device)
+                    if interrupted or time.monotonic() - last_checkpoint > execution.checkpoint_seconds:
+                        self.save_checkpoint(sinks)
+                        last_checkpoint = time.monotonic()
+                    if interrupted:
+                        raise interruption(received[0] if received else signal.SIGTERM, progress.step)
+                loss = self.validate()
+                self.log(sinks, tracker, "val", loss)
+                self.note_validation(float(loss.total))
+            self.save_checkpoint(sinks)
+
+    def step(self, rows: Rows) -> LossOutput:
+        """One optimizer step."""
+        setup = self.setup
+        batch = setup.batch(rows, "train", self.progress.step)
+        with torch.autocast(setup.device.type, setup.dtype, enabled=setup.dtype != torch.float32):
+            loss: LossOutput = setup.model(batch)
+        total = loss.total
+        setup.optimizer.zero_grad(set_to_none=True)
+        total.backward()
+        # Asking a GPU after every step would make it wait; there the check of each logged step has to do.
+        if setup.device.type == "cpu" and not torch.isfinite(total):
+            self.stop_at_non_finite("loss", loss)
+        if setup.config.clip_gradient_norm is not None:
+            norm = torch.nn.utils.clip_grad_norm_(setup.method.parameters(), setup.config.clip_gradient_norm)
+            if not torch.isfinite(norm):
+                self.stop_at_non_finite("gradient", loss)
+        setup.optimizer.step()
+        return loss
+
+    @torch.no_grad()
+    def validate(self) -> LossOutput:
+        """Mean loss over the validation split, in the same batches every time and over all processes."""
+        setup = self.setup
+        setup.method.eval()
+        sums: dict[str, torch.Tensor] = {}
+        for index, rows in enumerate(setup.val_batches.epoch(0)):
+            with torch.autocast(setup.device.type, setup.dtype, enabled=setup.dtype != torch.float32):
+                loss = setup.method.loss(setup.batch(rows, "val", index))
+            for name, part in loss.parts.items():
+                sums[name] = sums.get(name, 0) + part.double()
+        return LossOutput({name: mean_over_processes(x) / setup.val_batches.num_batches for name, x in sums.items()})
+
+    def note_validation(self, loss: float) -> None:
+        """Keep the weights if they are the best, and decide whether to go on."""
+        progress, setup = self.progress, self.setup
+        if not math.isfinite(loss):
+            raise Failure(f"the validation loss of epoch {progress.epoch} is not finite; {self.last_good()}")
+        if loss < progress.best_loss:
+            progress.best_loss, progress.best_epoch = loss, progress.epoch
+            if setup.processes.is_first:
+                # A resumed run that has not come here yet will write the same bytes again.
+                write_weights(self.run_dir / "best.safetensors", inference_state(setup.method))
+        out_of_patience = progress.epoch - progress.best_epoch >= setup.config.patience
+        progress.epoch, progress.batch = progress.epoch + 1, 0
+        progress.is_finished = out_of_patience or progress.step >= setup.max_steps
+
+    def log(self, sinks: list[Sink], tracker: Tracker, split: str, loss: LossOutput) -> None:
+        """Write the loss, its parts and the method's metrics; the same numbers on every process."""
+        named = {"loss": loss.total, **loss.parts, **loss.metrics}
+        stacked = torch.stack([torch.as_tensor(value, dtype=torch.float64, device="cpu") for value in named.values()])
+        if self.setup.processes.world > 1:
+            stacked = mean_over_processes(stacked.to(self.setup.device)).cpu()
+        values = dict(zip(named, stacked.tolist(), strict=True))
+        if not all(map(math.isfinite, values.values())):
+            self.stop_at_non_finite("loss", loss)
+        metrics: Metrics = {"split": split, "epoch": self.progress.epoch, "step": self.progress.step, **values}
+        for sink in sinks:
+            sink.write(metrics)
+        parts = " ".join(f"{name} {values[name]:.4g}" for name in ("loss", *loss.parts))
+        if split == "val":
+            tracker.say(f"epoch {self.progress.epoch}, step {self.progress.step}, validation: {parts}")
+        else:
+            tracker.advance(0, f"epoch {self.progress.epoch} {parts}")
+
+    def stop_at_non_finite(self, what: str, loss: LossOutput) -> NoReturn:
+        parts = ", ".join(f"{name} {float(part.detach()):.4g}" for name, part in loss.parts.items())
+        raise Failure(f"the {what} is not finite at step {self.progress.step} ({parts}); {self.last_good()}")
+
+    def last_good(self) -> str:
+        step = self.checkpoints.newest_step()
+        return "no checkpoint had been written" if step is None else f"the checkpoint of step {step} stays"
+
+    def restore(self) -> None:
+        """Go on from the newest sound checkpoint, if there is one."""
+        setup = self.setup
+        say = (lambda line: None) if setup.execution.quiet else print_line
+        state = self.checkpoints.load_newest(say if setup.processes.is_first else (lambda line: None))
+        if state is None:
+            return
+        differences = describe_differences(state["identity"], setup.identity)
+        if differences and not setup.execution.force:
+            raise UserError(
+                f"{self.run_dir} was trained under other conditions: {'; '.join(differences)};"
+                " resume it under the old ones, or with --force and another result"
+            )
+        setup.method.load_state_dict(state["method"])
+        setup.optimizer.load_state_dict(state["optimizer"])
+        self.progress = Progress(**state["progress"])
+        self.metrics_bytes, self.seconds = state["metrics_bytes"], state["seconds"]
+
+    def save_checkpoint(self, sinks: list[Sink]) -> None:
+        setup = self.setup
+        if not setup.processes.is_first:
+            return
+        if not all(bool(torch.isfinite(parameter).all()) for parameter in setup.method.parameters()):
+            raise Failure(f"the weights are not finite after step {self.progress.step}; {self.last_good()}")
+        for sink in sinks:
+            if isinstance(sink, MetricsFile):
+                self.metrics_bytes = sink.flush()
+        state = {
+            "identity": setup.identity,
+            "progress": asdict(self.progress),
+            "method": setup.method.state_dict(),
+            "optimizer": setup.optimizer.state_dict(),
+            "metrics_bytes": self.metrics_bytes,
+            "seconds": self.seconds + time.monotonic() - self.started,
+        }
+        self.checkpoints.save(self.progress.step, state)
+
+    def finish(self) -> None:
+        """Write the encoder and its description, which make the run a finished one."""
+        setup, progress = self.setup, self.progress
+        if not setup.processes.is_first:
+            return
+        last = inference_state(setup.method)
+        use_best = setup.config.weights == "best" and progress.best_epoch >= 0
+        chosen = read_weights(self.run_dir / "best.safetensors") if use_best else last
+        facts = {
+            "steps": progress.step,
+            "epochs": progress.epoch,
+            "best_epoch": progress.best_epoch,
+            "best_loss": progress.best_loss if use_best else None,
+            "weights": "best" if use_best else "last",
+            "identity": setup.identity,
+        }
+        save_encoder(self.run_dir, setup.config, setup.method.context, chosen, last, facts)
+
+    def open_sinks(self, stack: ExitStack) -> list[Sink]:
+        """`metrics.jsonl` and the sinks asked for, on the process that writes; closed with the stack."""
+        self.started = time.monotonic()
+        if not self.setup.processes.is_first:
+            return []
+        metrics = MetricsFile(self.run_dir / "metrics.jsonl", self.metrics_bytes)
+        sinks: list[Sink] = [metrics, *open_sinks(self.setup.execution.sinks, self.run_dir)]
+        for sink in sinks:
+            stack.callback(sink.close)
+        return sinks
+
+    def tracker(self) -> Tracker:
+        config = self.setup.config
+        quiet = self.setup.execution.quiet or not self.setup.processes.is_first
+        title = f"{config.game} {config.method} seed {config.seed}"
+        return Tracker(title, self.setup.max_steps, "steps", quiet, start=self.progress.step)
+
+
+def claim_run(run_dir: Path, config: PretrainConfig, force: bool) -> None:
+    """Write `config.toml`, or check that the run in this directory has the same config."""
+    path = run_dir / "config.toml"
+    if path.is_file():
+        differences = describe_differences({"config": to_dict(read_config(path))}, {"config": to_dict(config)})
+        if differences and not force:
+            raise UserError(f"{run_dir} holds a run of another config: {'; '.join(differences)}; take another --name")
+    try:
+        write_toml(path, config)
+    except OSError as error:
+        raise UserError(f"cannot write to {run_dir}: {error.strerror}") from None
+
+
+def describe_differences(old: object, new: object, name: str = "") -> list[str]:
+    """`config.seed was 0 and is 1`, for every leaf that differs."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        keys = sorted({*old, *new})
+        return [line for key in keys for line in describe_differences(old.get(key), new.get(key), f"{name}.{key}")]
+    return [] if old == new else [f"{name.lstrip('.')} was {old} and is {new}"]
+
+
+def interruption(number: int, step: int) -> Interruption:
+    name = signal.Signals(number).name
+    return Interruption(
+        number, f"stopped by {name} after step {step}; the checkpoint is written, the same call goes on"
+    )
+
+
+def print_line(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+@contextmanager
+def caught_signals() -> Iterator[list[int]]:
+    """SIGINT and SIGTERM as numbers in a list, looked at after each step. A second SIGINT interrupts at once."""
+    received: list[int] = []
+
+    def note(number: int, frame: FrameType | None) -> None:
+        if received and number == signal.SIGINT:
+            raise KeyboardInterrupt
+        received.append(number)
+
+    if threading.current_thread() is not threading.main_thread():
+        yield received  # only the main thread may set handlers
+        return
+    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield received
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,24 @@
+"""Stores shared by the whole suite, and threads fixed so that bytes can be compared."""
+
+import pytest
+
+from manicap.atari.collect import collect
+from manicap.atari.store import StoreConfig
+
+
+@pytest.fixture(scope="session")
+def data_dir(tmp_path_factory):
+    """Where the suite's stores live; each is collected once."""
+    return tmp_path_factory.mktemp("data")
+
+
+@pytest.fixture(scope="session")
+def pong_store(data_dir):
+    """2,400 real frames of Pong, 300 a lane."""
+    return collect(StoreConfig("pong", steps=2400), data_dir, quiet=True)
+
+
+@pytest.fixture(scope="session")
+def breakout_store(data_dir):
+    """2,400 real frames of Breakout: many short lives."""
+    return collect(StoreConfig("breakout", steps=2400), data_dir, quiet=True)

@@ -1,0 +1,106 @@
+"""Two real processes over gloo: losses and gradients, averaged as DDP does, equal the single-process ones."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+import torch.distributed as dist
+import torch.multiprocessing as mp
+from torch import Tensor
+
+from manicap.losses.capacity import CapacityRegularizer
+from manicap.losses.gather import gather_rows, row_offset
+from manicap.losses.infonce import cpc_infonce, global_local_infonce, infonce, local_local_infonce
+from manicap.losses.jsd import global_local_jsd, local_local_jsd
+
+WORLD, B = 2, 6
+Loss = Callable[[Tensor, Tensor], Tensor]
+
+
+def ratio_capacity(heads: Tensor, y: Tensor) -> Tensor:
+    """The automatic weight, which must be the same everywhere; the base loss is each process's own."""
+    loss, _ = CapacityRegularizer(target_ratio=0.1)(heads, y.square().mean())
+    return loss
+
+
+# Each takes heads [B, 3, 4] and a map or sequence [B, 5, 4].
+LOSSES: dict[str, Loss] = {
+    "infonce": lambda h, y: infonce(h[:, 0], y[:, 0]),
+    "global_local_infonce": global_local_infonce,
+    "local_local_infonce": lambda h, y: local_local_infonce(h, y[:, :3]),
+    "cpc_infonce": lambda h, y: cpc_infonce({2: h, 4: h[:, :1]}, y, chunk_rows=4),
+    "global_local_jsd": global_local_jsd,
+    "local_local_jsd": lambda h, y: local_local_jsd(h, y[:, :3]),
+    "capacity": lambda h, y: CapacityRegularizer(0.5)(h)[0],
+    "capacity_by_ratio": ratio_capacity,
+}
+
+
+def inputs() -> tuple[Tensor, Tensor]:
+    generator = torch.Generator().manual_seed(0)
+    shapes = (B, 3, 4), (B, 5, 4)
+    heads, y = (torch.randn(s, generator=generator, dtype=torch.float64).requires_grad_() for s in shapes)
+    return heads, y
+
+
+def loss_and_gradients(loss: Loss, heads: Tensor, y: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    value = loss(heads, y)
+    gradients = torch.autograd.grad(value, (heads, y), allow_unused=True)
+    of_heads, of_y = (torch.zeros_like(x) if g is None else g for x, g in zip((heads, y), gradients, strict=True))
+    return value.detach(), of_heads, of_y
+
+
+def work(rank: int, directory: str) -> None:
+    """One process: its half of the batch through every loss; the results go to a file."""
+    torch.set_num_threads(1)
+    dist.init_process_group("gloo", init_method=f"file://{directory}/rendezvous", rank=rank, world_size=WORLD)
+    rows = slice(rank * B // WORLD, (rank + 1) * B // WORLD)
+    results: dict[str, tuple[Tensor, ...]] = {}
+    for name, loss in LOSSES.items():
+        heads, y = (x.detach()[rows].requires_grad_() for x in inputs())
+        results[name] = loss_and_gradients(loss, heads, y)
+    for dtype in (torch.float32, torch.bfloat16):
+        x = torch.full((2, 3), rank + 1.0, dtype=dtype).requires_grad_()
+        gathered = gather_rows(x)
+        # Process r asks (r + 1) of every row: together 1 + 2 = 3.
+        (gradient,) = torch.autograd.grad(gathered.sum() * (rank + 1), x)
+        results[str(dtype)] = (gathered.detach(), gradient, torch.tensor(row_offset(2)))
+    torch.save(results, f"{directory}/{rank}.pt")
+    dist.destroy_process_group()
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, tuple[Tensor, ...]]]:
+    directory: Path = tmp_path_factory.mktemp("gloo")
+    mp.spawn(work, (str(directory),), nprocs=WORLD)
+    return [torch.load(directory / f"{rank}.pt", weights_only=True) for rank in range(WORLD)]
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_two_processes_equal_one(results: list[dict[str, tuple[Tensor, ...]]], name: str) -> None:
+    expected, *expected_gradients = loss_and_gradients(LOSSES[name], *inputs())
+    values, *gradients = zip(*(result[name] for result in results), strict=True)
+    # The automatic weight lives in a float32 buffer.
+    tolerance = 1e-6 if name == "capacity_by_ratio" else 1e-12
+    torch.testing.assert_close(torch.stack(values).mean(), expected, rtol=tolerance, atol=0)
+    for pieces, whole in zip(gradients, expected_gradients, strict=True):
+        # DDP divides the sum over processes by their number.
+        torch.testing.assert_close(torch.cat(pieces) / WORLD, whole, rtol=tolerance, atol=1e-15)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_gather_brings_rows_by_rank_and_sums_gradients(
+    results: list[dict[str, tuple[Tensor, ...]]], dtype: torch.dtype
+) -> None:
+    for rank, result in enumerate(results):
+        gathered, gradient, offset = result[str(dtype)]
+        assert torch.equal(gathered, torch.tensor([1.0, 1, 2, 2]).to(dtype)[:, None].expand(4, 3))
+        assert torch.equal(gradient, torch.full((2, 3), 3.0, dtype=dtype))
+        assert offset == 2 * rank
+
+
+def test_one_process_gathers_nothing() -> None:
+    x = torch.zeros(3, 2)
+    assert gather_rows(x) is x
+    assert row_offset(3) == 0

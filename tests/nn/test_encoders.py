@@ -1,0 +1,159 @@
+"""Encoders: sizes by hand, the re-laid first convolution against the plain one, inputs, initialisation, errors."""
+
+import math
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from manicap.nn.encoders import Encoder, ImpalaCNN, NatureCNN, frame_convolution, nature_sizes
+
+
+def frames(*shape: int, seed: int = 0) -> Tensor:
+    return torch.randint(0, 256, shape, generator=torch.Generator().manual_seed(seed), dtype=torch.uint8)
+
+
+def seeded(kind: type[Encoder], *size: int, seed: int = 0) -> Encoder:
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return kind(*size)
+
+
+def plain_nature(encoder: NatureCNN, x: Tensor) -> tuple[Tensor, Tensor]:
+    """Table 4 in so many words."""
+    x = F.relu(F.conv2d(x, encoder.conv1.weight, encoder.conv1.bias, stride=4))
+    x = F.relu(F.conv2d(x, encoder.conv2.weight, encoder.conv2.bias, stride=2))
+    local = F.relu(F.conv2d(x, encoder.conv3.weight, encoder.conv3.bias, stride=2))
+    features = F.relu(F.conv2d(local, encoder.conv4.weight, encoder.conv4.bias))
+    return local.flatten(2).transpose(1, 2), features.flatten(1)
+
+
+def test_nature_sizes_of_an_atari_frame() -> None:
+    # 210: (210-8)/4+1 = 51.5 -> 51, (51-4)/2+1 = 24, (24-4)/2+1 = 11, 11-2 = 9; 160: 39, 18, 8, 6. 64 * 9 * 6 = 3456.
+    assert nature_sizes(210) == [210, 51, 24, 11, 9]
+    assert nature_sizes(160) == [160, 39, 18, 8, 6]
+    encoder = NatureCNN(1, 210, 160)
+    assert (encoder.local_channels, encoder.local_height, encoder.local_width) == (128, 11, 8)
+    assert encoder.num_features == 3456
+    encoded = encoder(frames(2, 1, 210, 160))
+    assert encoded.local_BPC.shape == (2, 88, 128)
+    assert encoded.features_BF.shape == (2, 3456)
+
+
+def test_nature_parameters_are_those_of_table_4() -> None:
+    # 32 (64 + 1) + 64 (512 + 1) + 128 (1024 + 1) + 64 (1152 + 1)
+    assert sum(p.numel() for p in NatureCNN().parameters()) == 2080 + 32832 + 131200 + 73792
+    assert NatureCNN().conv1.weight.shape == (32, 1, 8, 8)
+
+
+@pytest.mark.parametrize("size", [(1, 210, 160), (3, 84, 84), (1, 77, 94)])
+def test_nature_equals_plain_convolutions_in_value_and_gradient(size: tuple[int, int, int]) -> None:
+    encoder = seeded(NatureCNN, *size).double()
+    assert isinstance(encoder, NatureCNN)
+    for i, bias in enumerate(p for name, p in encoder.named_parameters() if name.endswith("bias")):
+        nn.init.constant_(bias, 0.01 * (i + 1))
+    x = frames(2, *size)
+    ours, plain = encoder(x), plain_nature(encoder, x.double() / 255)
+    weights = list(encoder.parameters())
+    for mine, theirs in zip(ours, plain, strict=True):
+        torch.testing.assert_close(mine, theirs, rtol=1e-12, atol=1e-12)
+    of_ours = torch.autograd.grad(ours[0].square().sum() + ours[1].square().sum(), weights)
+    of_plain = torch.autograd.grad(plain[0].square().sum() + plain[1].square().sum(), weights)
+    for mine, theirs in zip(of_ours, of_plain, strict=True):
+        torch.testing.assert_close(mine, theirs, rtol=1e-11, atol=1e-10)
+
+
+@pytest.mark.parametrize(("kernel", "stride", "channels"), [(8, 4, 1), (8, 4, 3), (4, 2, 2), (3, 3, 2), (6, 2, 1)])
+def test_frame_convolution_equals_conv2d(kernel: int, stride: int, channels: int) -> None:
+    # 23 and 30 leave rows and columns over that no kernel reaches.
+    generator = torch.Generator().manual_seed(1)
+    weight = torch.randn(5, channels, kernel, kernel, generator=generator, dtype=torch.float64, requires_grad=True)
+    bias = torch.randn(5, generator=generator, dtype=torch.float64, requires_grad=True)
+    x = frames(2, channels, 23, 30)
+    expected = F.conv2d(x.double() / 255, weight, bias, stride)
+    of_plain = torch.autograd.grad(expected.square().sum(), (weight, bias))
+    for frames_BCHW in (x, x.double() / 255):
+        ours = frame_convolution(frames_BCHW, weight, bias, stride)
+        torch.testing.assert_close(ours, expected, rtol=1e-12, atol=1e-12)
+        for mine, theirs in zip(torch.autograd.grad(ours.square().sum(), (weight, bias)), of_plain, strict=True):
+            torch.testing.assert_close(mine, theirs, rtol=1e-12, atol=1e-10)
+
+
+@pytest.mark.parametrize("kind", [NatureCNN, ImpalaCNN])
+def test_bytes_and_floats_encode_alike(kind: type[Encoder]) -> None:
+    encoder = seeded(kind, 1, 80, 84)
+    x = frames(3, 1, 80, 84)
+    for of_bytes, of_floats in zip(encoder(x), encoder(x.float() / 255), strict=True):
+        torch.testing.assert_close(of_bytes, of_floats, rtol=1e-4, atol=1e-5)
+
+
+def test_local_map_is_a_view_in_row_major_order() -> None:
+    encoder = seeded(NatureCNN, 1, 84, 96)
+    encoded = encoder(frames(2, 1, 84, 96))
+    # Contiguous without a copy: the activations are channels last.
+    assert encoded.local_BPC.is_contiguous()
+    assert encoded.local_BPC.shape == (2, encoder.local_height * encoder.local_width, encoder.local_channels)
+
+
+@pytest.mark.parametrize(
+    ("size", "local", "features"),
+    # Pooling halves, rounding up: 210, 105, 53, 27, 14 and 160, 80, 40, 20, 10; 32 channels in the last two blocks.
+    [((1, 210, 160), (32, 27, 20), 32 * 14 * 10), ((3, 33, 16), (32, 5, 2), 32 * 3 * 1)],
+)
+def test_impala_sizes(size: tuple[int, int, int], local: tuple[int, int, int], features: int) -> None:
+    encoder = ImpalaCNN(*size)
+    assert (encoder.local_channels, encoder.local_height, encoder.local_width) == local
+    assert encoder.num_features == features
+    encoded = encoder(frames(2, *size))
+    assert encoded.local_BPC.shape == (2, local[1] * local[2], local[0])
+    assert encoded.features_BF.shape == (2, features)
+    assert encoded.local_BPC.min() >= 0
+    assert encoded.features_BF.min() >= 0
+
+
+@pytest.mark.parametrize("kind", [NatureCNN, ImpalaCNN])
+def test_every_parameter_gets_a_gradient(kind: type[Encoder]) -> None:
+    encoder = seeded(kind, 1, 80, 84)
+    encoder(frames(4, 1, 80, 84)).features_BF.sum().backward()
+    assert all(p.grad is not None and p.grad.abs().sum() > 0 for p in encoder.parameters())
+
+
+@pytest.mark.parametrize("kind", [NatureCNN, ImpalaCNN])
+def test_weights_are_orthogonal_with_gain_sqrt_2_and_biases_zero(kind: type[Encoder]) -> None:
+    for layer in seeded(kind, 3, 84, 84).modules():
+        if isinstance(layer, nn.Conv2d):
+            flat = layer.weight.flatten(1)
+            gram = flat @ flat.T if flat.shape[0] <= flat.shape[1] else flat.T @ flat
+            torch.testing.assert_close(gram, 2 * torch.eye(len(gram)), rtol=0, atol=1e-4)
+            assert layer.bias is not None
+            assert not layer.bias.any()
+
+
+@pytest.mark.parametrize("kind", [NatureCNN, ImpalaCNN])
+def test_the_same_seed_gives_the_same_weights(kind: type[Encoder]) -> None:
+    one, same, other = (next(seeded(kind, 1, 80, 84, seed=s).parameters()) for s in (3, 3, 4))
+    assert torch.equal(one, same)
+    assert not torch.equal(one, other)
+
+
+def test_errors_say_what_is_needed_and_what_came() -> None:
+    NatureCNN(1, 76, 76)
+    with pytest.raises(ValueError, match="at least 76 x 76, got 75 x 76"):
+        NatureCNN(1, 75, 76)
+    with pytest.raises(ValueError, match="4 blocks needs frames of at least 16 x 16, got 15 x 40"):
+        ImpalaCNN(1, 15, 40)
+    with pytest.raises(ValueError, match="at least two positive depths"):
+        ImpalaCNN(1, 64, 64, depths=(8,))
+    with pytest.raises(ValueError, match="positive input size, got 0 x 84 x 84"):
+        NatureCNN(0, 84, 84)
+    with pytest.raises(ValueError, match=r"built for frames \[B, 1, 80, 84\], got \[2, 3, 80, 84\]"):
+        NatureCNN(1, 80, 84)(frames(2, 3, 80, 84))
+    with pytest.raises(ValueError, match=r"floats in \[0, 1\], got torch.int64"):
+        NatureCNN(1, 80, 84)(frames(2, 1, 80, 84).long())
+
+
+def test_untrained_features_keep_their_scale() -> None:
+    # Gain sqrt(2) is chosen so that ReLU layers neither shrink nor blow up the signal.
+    features = seeded(NatureCNN, 1, 210, 160)(frames(4, 1, 210, 160)).features_BF
+    assert 0.01 < features.square().mean().sqrt().item() < 10 * math.sqrt(2)

@@ -1,0 +1,144 @@
+"""A run killed at any moment ends with the same bytes as one that was not."""
+
+import os
+import re
+import signal
+
+import pytest
+import torch
+
+from manicap.core.errors import UserError
+from manicap.train.checkpoint import CheckpointStore
+from manicap.train.loop import pretrain
+from manicap.train.setup import Execution
+from tests.methods.small import TRAINED, small_config
+from tests.train.runner import EXECUTION, in_process, result_bytes, run_and_signal, run_to_end, run_until_killed
+
+KILLS = 2
+"""A method; 12 methods make 24 kills."""
+
+
+@pytest.mark.parametrize("name", TRAINED)
+def test_a_run_killed_at_random_moments_ends_with_the_same_bytes(name, data_dir, tmp_path):
+    config = small_config(name)
+    run_to_end(config, tmp_path / "whole", data_dir)
+    kills = 0
+    for attempt in range(20):
+        if kills == KILLS:
+            break
+        code = in_process(run_until_killed, config, tmp_path / "killed", data_dir, f"{name} {attempt}", 0.4)
+        kills += code == -signal.SIGKILL
+        assert code in (0, -signal.SIGKILL)
+        if code == 0:  # it was done before the kill came: start again
+            (tmp_path / "killed").rename(tmp_path / f"done-{attempt}")
+            assert result_bytes(tmp_path / f"done-{attempt}") == result_bytes(tmp_path / "whole")
+    assert kills == KILLS
+    assert in_process(run_to_end, config, tmp_path / "killed", data_dir) == 0
+    assert result_bytes(tmp_path / "killed") == result_bytes(tmp_path / "whole")
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_sigterm_and_sigint_leave_a_checkpoint_and_their_exit_code(number, code, data_dir, tmp_path):
+    config = small_config("st-dim")
+    assert in_process(run_and_signal, config, tmp_path / "run", data_dir, number, 3) == code
+    # The signal came during the fourth step, which was finished before the checkpoint was written.
+    assert CheckpointStore(tmp_path / "run" / "checkpoints").newest_step() == 4
+    run_to_end(config, tmp_path / "run", data_dir)
+    run_to_end(config, tmp_path / "whole", data_dir)
+    # Only the checkpoint interval differed, which is no part of the result.
+    whole, resumed = result_bytes(tmp_path / "whole"), result_bytes(tmp_path / "run")
+    assert resumed["encoder.safetensors"] == whole["encoder.safetensors"]
+
+
+def checkpoint_files(run_dir, suffix=".pt"):
+    return sorted((run_dir / "checkpoints").glob(f"*{suffix}"))
+
+
+def truncate(path):
+    with path.open("r+b") as file:
+        file.truncate(path.stat().st_size // 2)
+
+
+def flip_a_bit(path):
+    with path.open("r+b") as file:
+        file.seek(path.stat().st_size // 2)
+        byte = file.read(1)[0]
+        file.seek(-1, os.SEEK_CUR)
+        file.write(bytes([byte ^ 4]))
+
+
+@pytest.mark.parametrize(
+    ("damage", "words"),
+    [(truncate, "bytes in the place of"), (flip_a_bit, "has changed"), (lambda path: path.unlink(), "is missing")],
+    ids=["truncated", "bit-flipped", "missing"],
+)
+def test_a_damaged_newest_checkpoint_is_told_and_the_one_before_is_used(damage, words, data_dir, tmp_path, capsys):
+    config = small_config("st-dim")
+    run_to_end(config, tmp_path / "whole", data_dir)
+    assert in_process(run_and_signal, config, tmp_path / "run", data_dir, signal.SIGTERM, 3) == 143
+    assert in_process(run_and_signal, config, tmp_path / "run", data_dir, signal.SIGTERM, 6) == 143
+    assert [path.stem for path in checkpoint_files(tmp_path / "run")] == ["step-00000004", "step-00000007"]
+    damage(checkpoint_files(tmp_path / "run")[-1])
+    pretrain(config, tmp_path / "run", Execution(threads=1, log_every=1), data_dir)
+    assert re.search(f"checkpoint step-00000007.pt .*{words}.*: going back to the one before", capsys.readouterr().err)
+    whole, resumed = result_bytes(tmp_path / "whole"), result_bytes(tmp_path / "run")
+    assert resumed["encoder.safetensors"] == whole["encoder.safetensors"]
+
+
+def test_no_sound_checkpoint_at_all_is_an_error_and_not_a_silent_restart(data_dir, tmp_path):
+    config = small_config("st-dim")
+    assert in_process(run_and_signal, config, tmp_path / "run", data_dir, signal.SIGTERM, 3) == 143
+    for path in checkpoint_files(tmp_path / "run"):
+        truncate(path)
+    with pytest.raises(UserError, match="no checkpoint in .* is sound; remove the run's directory"):
+        run_to_end(config, tmp_path / "run", data_dir)
+
+
+def test_a_changed_thread_count_is_refused_with_the_difference_unless_forced(data_dir, tmp_path):
+    config = small_config("st-dim")
+    assert in_process(run_and_signal, config, tmp_path / "run", data_dir, signal.SIGTERM, 3) == 143
+    try:
+        with pytest.raises(UserError, match="threads was 1 and is 2"):
+            pretrain(config, tmp_path / "run", Execution(threads=2, quiet=True), data_dir)
+        pretrain(config, tmp_path / "run", Execution(threads=2, quiet=True, force=True), data_dir)
+    finally:
+        torch.set_num_threads(1)
+    assert (tmp_path / "run" / "encoder.json").is_file()
+
+
+def test_a_changed_config_is_refused_with_the_difference(data_dir, tmp_path):
+    run_to_end(small_config("st-dim", max_steps=3), tmp_path / "run", data_dir)
+    with pytest.raises(UserError, match="config.learning_rate was 0.0003 and is 0.1"):
+        run_to_end(small_config("st-dim", max_steps=3, learning_rate=0.1), tmp_path / "run", data_dir)
+
+
+def test_a_config_edited_in_a_stopped_run_is_refused(data_dir, tmp_path):
+    config = small_config("st-dim")
+    assert in_process(run_and_signal, config, tmp_path / "run", data_dir, signal.SIGTERM, 3) == 143
+    path = tmp_path / "run" / "config.toml"
+    path.write_text(path.read_text().replace("batch_size = 6", "batch_size = 4"))
+    with pytest.raises(UserError, match="config.batch_size was 6 and is 4"):
+        run_to_end(small_config("st-dim", batch_size=4), tmp_path / "run", data_dir)
+
+
+def test_another_torch_version_is_refused(data_dir, tmp_path, monkeypatch):
+    config = small_config("st-dim")
+    assert in_process(run_and_signal, config, tmp_path / "run", data_dir, signal.SIGTERM, 3) == 143
+    monkeypatch.setattr(torch, "__version__", "9.9.9")
+    with pytest.raises(UserError, match="torch was .* and is 9.9.9"):
+        run_to_end(config, tmp_path / "run", data_dir)
+
+
+def test_a_finished_run_answers_at_once(data_dir, tmp_path, monkeypatch):
+    config = small_config("st-dim", max_steps=3)
+    run_to_end(config, tmp_path / "run", data_dir)
+    before = result_bytes(tmp_path / "run")
+    monkeypatch.setattr("manicap.train.loop.prepare", lambda *_: pytest.fail("prepared again"))
+    run_to_end(config, tmp_path / "run", data_dir)
+    assert result_bytes(tmp_path / "run") == before
+
+
+def test_only_the_last_two_checkpoints_are_kept(data_dir, tmp_path):
+    run_to_end(small_config("st-dim", max_steps=5), tmp_path / "run", data_dir, EXECUTION)
+    assert [path.stem for path in checkpoint_files(tmp_path / "run")] == ["step-00000004", "step-00000005"]
+    assert [path.stem for path in checkpoint_files(tmp_path / "run", ".json")] == ["step-00000004", "step-00000005"]
