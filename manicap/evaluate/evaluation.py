@@ -216,7 +216,7 @@ class _Bench:
 
 def _open(
     store: Store | Path | str | None, game: str, steps: int, seed: int, data_dir: Path | str, quiet: bool
-) -> Store:  # fmt: skip
+) -> Store:
     if store is None:
         return collect(StoreConfig(game, steps, seed, "probe"), data_dir, quiet=quiet)
     return store if isinstance(store, Store) else open_store(Path(store))

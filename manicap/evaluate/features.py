@@ -107,7 +107,7 @@ def _fill(out: Features, frozen: FrozenEncoder, store: Store, rows: Rows, batch_
             frames = np.empty((len(chosen), *FRAME_SHAPE), np.uint8)
             for frame, row in zip(frames, chosen.tolist(), strict=True):
                 file.seek(start_of_frames + row * frame_bytes)
-                file.readinto(memoryview(frame))
+                file.readinto(frame.data)
             features = frozen(frames)
             if features.shape[1] != out.shape[1]:
                 raise UserError(

@@ -198,7 +198,7 @@ def _live_features(features: NDArray[np.float32]) -> NDArray[np.int64]:
 
 def _predict(
     columns: ClassColumns, weights: Tensor, features: NDArray[np.float32], chosen: NDArray[np.int64]
-) -> Labels:  # fmt: skip
+) -> Labels:
     decoded = np.empty((len(features), columns.num_variables), np.uint8)
     for start in range(0, len(features), PREDICT_ROWS):
         piece = slice(start, start + PREDICT_ROWS)

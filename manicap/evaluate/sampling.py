@@ -47,9 +47,7 @@ def epoch_order(data: ProbeData, protocol: Protocol, generator: np.random.Genera
     return starts[drawn] + generator.integers(lengths[drawn])
 
 
-def training_batches(
-    data: ProbeData, protocol: Protocol, batch_size: int, seed: int, epoch: int
-) -> Iterator[Indices]:  # fmt: skip
+def training_batches(data: ProbeData, protocol: Protocol, batch_size: int, seed: int, epoch: int) -> Iterator[Indices]:
     """Row indices of each batch of an epoch. `reference` drops the last batch if it is not full."""
     order = epoch_order(data, protocol, numpy_generator(seed, "probe", "train", epoch))
     stop = len(order) if protocol.sampling == "frames" else whole_batches(len(order), batch_size, "training")
@@ -57,9 +55,7 @@ def training_batches(
         yield order[start : min(start + batch_size, stop)]
 
 
-def scored_rows(
-    data: ProbeData, protocol: Protocol, batch_size: int, seed: int, name: str, epoch: int = 0
-) -> Indices:  # fmt: skip
+def scored_rows(data: ProbeData, protocol: Protocol, batch_size: int, seed: int, name: str, epoch: int = 0) -> Indices:
     """Row indices that validation or test is scored on: all of them once, or a sample drawn as in training."""
     if protocol.test_frames == "all":
         return np.arange(len(data))

@@ -66,9 +66,7 @@ class PairedTest:
     num_pairs: int
 
 
-def paired_test(
-    a: Floats, b: Floats, generator: np.random.Generator, num_resamples: int = 20_000
-) -> PairedTest:  # fmt: skip
+def paired_test(a: Floats, b: Floats, generator: np.random.Generator, num_resamples: int = 20_000) -> PairedTest:
     """Sign-flip permutation test of paired scores: were both methods alike, each difference could have either sign.
 
         p = share of sign choices s with |mean(s_i d_i)| >= |mean(d_i)|

@@ -19,8 +19,9 @@ from manicap.losses.gather import gather_rows, mean_over_processes
 
 NuclearNormMethod = Literal["auto", "svd", "gram", "polar"]
 
-# Up to this many rows or columns the Gram matrix is float64 from the start (2 ms at 64 x 4096, where the SVD takes
-# 12). Above it float32 is tried first: 512 x 2048 takes 34 ms against 62 in float64 and 194 for the SVD.
+# Up to this many rows or columns the Gram matrix is float64 from the start: 2 ms at 64 x 4096 on two threads, where
+# svdvals and its gradient take 8 to 12. Above it float32 is tried first: 35 ms at 512 x 2048, against 60 in float64
+# and 155 to 205 by svdvals. A badly conditioned matrix pays for both, 80 to 90.
 _FLOAT64_GRAM_SIZE = 256
 # A float32 Gram matrix knows singular values to about eps * s_max^2 / s. With s_min > 0.03 s_max that is 4e-6 of s_max;
 # worse conditioned matrices are done again in float64.
@@ -33,8 +34,8 @@ def nuclear_norm(matrix: Tensor, method: NuclearNormMethod = "auto") -> Tensor:
     - `svd`: the reference, in float64.
     - `gram`: eigenvalues of the smaller Gram matrix, in float64 unless the matrix is large and well conditioned.
     - `polar`: Newton-Schulz iteration for the polar factor, matrix multiplications only, no host synchronisation.
-    - `auto`: `gram` on a CPU, where it measures fastest (5 times `svd` or more), else `polar` (chosen for being
-      multiplications only; not measured on a GPU).
+    - `auto`: `gram` on a CPU, where it measures fastest, else `polar` (chosen for being multiplications only; not
+      measured on a GPU).
 
     Half precision is computed in float32. At rank deficiency the norm has many subgradients. `svd` and `gram` return
     the smallest: a singular value below eps of the largest counts as zero, in the value and in the gradient. (In

@@ -68,6 +68,8 @@ def cpc_infonce(predictions: Mapping[int, Tensor], targets_BTC: Tensor, chunk_ro
     """
     if targets_BTC.ndim != 3:
         raise ValueError(f"cpc_infonce needs targets_BTC of shape [B, T, C], got {list(targets_BTC.shape)}")
+    if chunk_rows < 1:
+        raise ValueError(f"cpc_infonce needs chunk_rows of at least 1, got {chunk_rows}")
     if not predictions:
         raise ValueError("cpc_infonce needs predictions for at least one step, got none")
     B, T, C = targets_BTC.shape
@@ -91,6 +93,8 @@ def _cross_entropy(anchors: Tensor, targets_GKC: Tensor, own_M: Tensor, chunk_ro
 
     Anchors are `[M, C]`, shared by all groups, or `[G, M, C]`.
     """
+    if anchors.numel() == 0 or targets_GKC.numel() == 0:
+        raise ValueError("InfoNCE needs at least one sample, head, position and channel, got an empty tensor")
     device_type = targets_GKC.device.type
     with torch.autocast(device_type, enabled=False):
         anchors, targets_GKC = (x.float() if x.element_size() < 4 else x for x in (anchors, targets_GKC))
@@ -126,7 +130,7 @@ class _InfoNCE(torch.autograd.Function):
             # The largest probability is at least 1/K, so its logarithm gives the log-sum-exp safely and, with one
             # exponential a logit in all, faster than a log-softmax and its exponential.
             log_sum_exp = logits.amax(-1) - softmax.amax(-1).log()
-            loss += log_sum_exp.sum() - logits.gather(-1, index).sum()
+            loss += (log_sum_exp - logits.gather(-1, index).squeeze(-1)).sum()
             if any(ctx.needs_input_grad):
                 residual = softmax.scatter_add_(-1, index, softmax.new_full((), -1.0).expand(index.shape))
                 anchor_gradients.append(torch.einsum(to_anchors, residual, targets_GKC))

@@ -133,3 +133,7 @@ def test_shape_errors_say_what_is_needed_and_what_came() -> None:
         cpc_infonce({2: torch.zeros(4, 4, 3)}, torch.zeros(4, 5, 3))
     with pytest.raises(ValueError, match="at least one step"):
         cpc_infonce({}, torch.zeros(4, 5, 3))
+    with pytest.raises(ValueError, match="chunk_rows of at least 1, got 0"):
+        cpc_infonce({2: torch.zeros(4, 3, 3)}, torch.zeros(4, 5, 3), chunk_rows=0)
+    with pytest.raises(ValueError, match="empty tensor"):
+        infonce(torch.zeros(0, 3), torch.zeros(0, 3))

@@ -1,0 +1,44 @@
+import numpy as np
+import pytest
+import torch
+
+from manicap.atari.collect import collect
+from manicap.atari.protocol import FIXED
+from manicap.atari.splits import probe_splits, read_labels
+from manicap.atari.store import StoreConfig
+from manicap.evaluate.features import extract_features
+from manicap.evaluate.sampling import ProbeData
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_thread():
+    """Small matmuls are as fast on one core, and then do not wait for a busy second one."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="session")
+def probe_store(data_dir):
+    """3,200 real frames of Pong, 400 a lane: one life a lane."""
+    return collect(StoreConfig("pong", steps=3200, purpose="probe"), data_dir, quiet=True)
+
+
+def block_means(frames):
+    """A NumPy encoder: uint8 [B, 1, 210, 160] to the mean brightness of 15 x 10 blocks, [B, 150]."""
+    blocks = frames.reshape(len(frames), 15, 14, 10, 16)
+    return (blocks.mean((2, 4), dtype=np.float32) / 255).reshape(len(frames), -1)
+
+
+@pytest.fixture(scope="session")
+def pong_parts(probe_store):
+    """Training, validation and test data of block means, from the real store."""
+    splits = probe_splits(probe_store, FIXED, "corrected", seed=0)
+
+    def data(part):
+        found = read_labels(probe_store, part.rows, "corrected", FIXED, splits.variables)
+        features = extract_features(block_means, probe_store, part.rows, quiet=True)
+        return ProbeData(features, np.stack([found[name] for name in splits.variables], 1), part.episodes)
+
+    return tuple(data(part) for part in (splits.train, splits.val, splits.test))
