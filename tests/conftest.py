@@ -1,6 +1,7 @@
 """Stores shared by the whole suite, and threads fixed so that bytes can be compared."""
 
 import pytest
+import torch
 
 from manicap.atari.collect import collect
 from manicap.atari.store import StoreConfig
@@ -22,3 +23,9 @@ def pong_store(data_dir):
 def breakout_store(data_dir):
     """2,400 real frames of Breakout: many short lives."""
     return collect(StoreConfig("breakout", steps=2400), data_dir, quiet=True)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_thread():
+    """Small tensors gain nothing from a second thread, and bytes are compared between processes."""
+    torch.set_num_threads(1)

@@ -28,8 +28,8 @@ _ROWS = 4096
 class LogisticConfig:
     l2: float = 1e-3
     max_iterations: int = 200
-    tolerance: float = 1e-5
-    """Converged when no component of the gradient is larger, or the loss no longer falls in float32."""
+    tolerance: float = 3e-4
+    """Converged when no component of the gradient is larger: the loss is then within 0.1% of the minimum."""
 
 
 class LogisticProbes:

@@ -8,7 +8,9 @@ Each variable has its own early stopping, learning rate and best weights; one th
 Deviations from one `nn.Linear` + Adam a variable, as the 2019 code trains:
 1. Weights start at zero, not uniform in +-1/sqrt(F), because then two savings are exact: the classes that training
    lacks share a row (see `columns`), and features that are 0 in all training frames, whose weights never move, are left
-   out. MEASURED `init="uniform"` starts as `nn.Linear` does and keeps all rows and features.
+   out. The problem is convex, and the scores differ as seeds do: an untrained encoder on 8,000 steps of Pong has mean
+   F1 0.165 either way at 3456 features, and 0.163, 0.156 (zero, two seeds) against 0.142, 0.159 (uniform) at 256; a
+   step takes a fifth of the time. `init="uniform"` starts as `nn.Linear` does and keeps all rows and features.
 2. 256 classes, where the 2019 code has 255 (a byte has 256 values).
 """
 

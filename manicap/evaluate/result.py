@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from manicap.atari.annotations import CATEGORIES
 from manicap.core.errors import UserError
 from manicap.core.files import atomic_write
 from manicap.evaluate.metrics import Labels, Score, Scores
@@ -135,17 +136,18 @@ def _table(evaluation: Evaluation) -> str:
         f" test frames of a {evaluation.steps:,}-step store",
         "",
     ]
-    columns = [evaluation.scores, *evaluation.floors.values()]
-    titles = ["encoder", *evaluation.floors]
+    # Orders of their own, because JSON with sorted keys does not keep that of the dicts.
+    titles = ["encoder", *sorted(evaluation.floors)]
+    columns = [evaluation.scores, *(evaluation.floors[name] for name in titles[1:])]
     rows: list[tuple[str, list[Score]]] = []
     in_categories = {name for found in evaluation.categories.values() for name in found}
-    for category, names in evaluation.categories.items():
+    for category in sorted(evaluation.categories, key=CATEGORIES.index):
+        names = evaluation.categories[category]
         rows.append((category, [scores.categories[category] for scores in columns]))
         rows += [(f"  {name}", [scores.variables[name] for scores in columns]) for name in names]
     rows += [
         (f"  {name} (in no category)", [scores.variables[name] for scores in columns])
-        for name in evaluation.scores.variables
-        if name not in in_categories
+        for name in sorted(set(evaluation.scores.variables) - in_categories)
     ]
     rows.append(("mean over categories", [Score(scores.f1, scores.accuracy) for scores in columns]))
     first = max(len(name) for name, _ in rows)

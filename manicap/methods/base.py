@@ -106,8 +106,15 @@ class Method(nn.Module):
         return self.output(encoded) if probe_input == "output" else encoded.features_BF
 
 
-def encode_pair(encoder: Encoder, frames_BTCHW: Tensor) -> tuple[Encoded, Encoded]:
-    """Both frames of every pair in one encoder call."""
+def encode_pair(encoder: Encoder, frames_BTCHW: Tensor) -> tuple[Encoded, Tensor]:
+    """Both frames of every pair in one encoder call: the first whole, of the second the local feature map alone."""
+    B = len(frames_BTCHW)
+    both: Encoded = encoder(frames_BTCHW.transpose(0, 1).flatten(0, 1), features_of=B)
+    return Encoded(both.local_BPC[:B], both.features_BF), both.local_BPC[B:]
+
+
+def encode_both(encoder: Encoder, frames_BTCHW: Tensor) -> tuple[Encoded, Encoded]:
+    """Both frames of every pair in one encoder call, both whole."""
     B = len(frames_BTCHW)
     both: Encoded = encoder(frames_BTCHW.transpose(0, 1).flatten(0, 1))
     return Encoded(*(x[:B] for x in both)), Encoded(*(x[B:] for x in both))

@@ -50,9 +50,9 @@ class DIMCPlus(Method):
         self.capacity = CapacityRegularizer(epsilon, target_ratio=settings.target_ratio)
 
     def loss(self, batch: Batch) -> LossOutput:
-        now, after = encode_pair(self.encoder, batch.frames_BTCHW)
+        now, y_next_BPC = encode_pair(self.encoder, batch.frames_BTCHW)
         heads_BND = self.heads(now.features_BF)
-        parts = self.predictors.infonce(heads_BND, now.local_BPC, after.local_BPC)
+        parts = self.predictors.infonce(heads_BND, now.local_BPC, y_next_BPC)
         capacity, measured = self.capacity(heads_BND, base_loss=LossOutput(parts).total.detach())
         metrics = detached({f"capacity_{name}": value for name, value in measured.items()})
         return LossOutput({**parts, "capacity": capacity}, metrics)

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from manicap.losses.atlas import unbalance
 from manicap.losses.capacity import CapacityRegularizer
-from manicap.methods.base import Batch, LossOutput, Method, MethodContext, PresetName, Settings, detached, encode_pair
+from manicap.methods.base import Batch, LossOutput, Method, MethodContext, PresetName, Settings, detached, encode_both
 from manicap.methods.predictors import SpatialPredictors
 from manicap.nn.encoders import Encoded
 from manicap.nn.heads import Heads, Membership, select_chart
@@ -65,7 +65,7 @@ class DIMUA(Method):
         self.predictors = SpatialPredictors(settings.units, self.encoder.local_channels)
 
     def loss(self, batch: Batch) -> LossOutput:
-        now, after = encode_pair(self.encoder, batch.frames_BTCHW)
+        now, after = encode_both(self.encoder, batch.frames_BTCHW)
         heads_BND = self.heads(now.features_BF)
         q_BN, q_next_BN = self.membership(now.features_BF), self.membership(after.features_BF)
         if self.settings.target == "mean":

@@ -8,7 +8,7 @@ from typing import ClassVar
 from torch import Tensor, nn
 
 from manicap.losses.infonce import infonce
-from manicap.methods.base import Batch, LossOutput, Method, MethodContext, encode_pair
+from manicap.methods.base import Batch, LossOutput, Method, MethodContext, encode_both
 from manicap.methods.st_dim import STDIMSettings
 from manicap.nn.encoders import Encoded
 from manicap.nn.heads import Heads
@@ -26,7 +26,7 @@ class GlobalTDIM(Method):
         self.predictor = nn.Linear(settings.units, settings.units)
 
     def loss(self, batch: Batch) -> LossOutput:
-        now, after = encode_pair(self.encoder, batch.frames_BTCHW)
+        now, after = encode_both(self.encoder, batch.frames_BTCHW)
         return LossOutput({"global": infonce(self.predictor(self.output(now)), self.output(after))})
 
     def output(self, encoded: Encoded) -> Tensor:

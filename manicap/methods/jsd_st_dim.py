@@ -8,5 +8,5 @@ class JSDSTDIM(STDIM):
     """As ST-DIM; the loss of each pair of vectors is the softplus form of arXiv 1808.06670, Eq 4."""
 
     def loss(self, batch: Batch) -> LossOutput:
-        now, after = encode_pair(self.encoder, batch.frames_BTCHW)
-        return LossOutput(self.predictors.jsd(self.head(now.features_BF), now.local_BPC, after.local_BPC))
+        now, y_next_BPC = encode_pair(self.encoder, batch.frames_BTCHW)
+        return LossOutput(self.predictors.jsd(self.head(now.features_BF), now.local_BPC, y_next_BPC))

@@ -32,8 +32,8 @@ class STDIM(Method):
         self.predictors = SpatialPredictors(settings.units, self.encoder.local_channels)
 
     def loss(self, batch: Batch) -> LossOutput:
-        now, after = encode_pair(self.encoder, batch.frames_BTCHW)
-        return LossOutput(self.predictors.infonce(self.head(now.features_BF), now.local_BPC, after.local_BPC))
+        now, y_next_BPC = encode_pair(self.encoder, batch.frames_BTCHW)
+        return LossOutput(self.predictors.infonce(self.head(now.features_BF), now.local_BPC, y_next_BPC))
 
     def output(self, encoded: Encoded) -> Tensor:
         return self.head(encoded.features_BF)[:, 0]

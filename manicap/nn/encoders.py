@@ -22,6 +22,7 @@ class Encoded(NamedTuple):
 class Encoder(nn.Module):
     """Frames `[B, C, H, W]` -> `Encoded`. Frames are uint8, divided by 255 inside, or floats already in [0, 1].
 
+    `features_of` limits `features_BF` to the first frames: of a pair (t, t+1) most losses need only the first's.
     The input size is fixed at construction, and with it the sizes below.
     """
 
@@ -81,12 +82,12 @@ class NatureCNN(Encoder):
         self.local_channels, self.local_height, self.local_width = NATURE_CHANNELS[2], heights[3], widths[3]
         self.num_features = NATURE_CHANNELS[3] * heights[4] * widths[4]
 
-    def forward(self, frames_BCHW: Tensor) -> Encoded:
+    def forward(self, frames_BCHW: Tensor, features_of: int | None = None) -> Encoded:
         self._require_frames(frames_BCHW)
         x = frame_convolution(frames_BCHW, self.conv1.weight, self.conv1.bias, stride=4).relu_()
         x = self.conv2(x).relu_()
         local_BCHW = self.conv3(x).relu_()
-        features_BCHW = self.conv4(local_BCHW).relu_()
+        features_BCHW = self.conv4(local_BCHW[:features_of]).relu_()
         return Encoded(_positions(local_BCHW), features_BCHW.flatten(1))
 
 
@@ -145,7 +146,7 @@ class ImpalaCNN(Encoder):
         self.local_channels, (self.local_height, self.local_width) = depths[-2], sizes[-2]
         self.num_features = depths[-1] * sizes[-1][0] * sizes[-1][1]
 
-    def forward(self, frames_BCHW: Tensor) -> Encoded:
+    def forward(self, frames_BCHW: Tensor, features_of: int | None = None) -> Encoded:
         self._require_frames(frames_BCHW)
         dtype = next(self.parameters()).dtype
         x = frames_BCHW.to(dtype) / 255 if frames_BCHW.dtype == torch.uint8 else frames_BCHW.to(dtype)
@@ -153,7 +154,7 @@ class ImpalaCNN(Encoder):
         for block in self.blocks[:-1]:
             x = block(x)
         local_BCHW = x.relu()
-        features_BCHW = self.blocks[-1](x).relu()
+        features_BCHW = self.blocks[-1](x[:features_of]).relu()
         return Encoded(_positions(local_BCHW), features_BCHW.flatten(1))
 
 

@@ -1,5 +1,6 @@
 """Where and in which precision to compute."""
 
+import ctypes
 import os
 import subprocess
 import sys
@@ -45,6 +46,22 @@ with torch.autocast("cpu", torch.bfloat16):
 def cpu_survives_bfloat16() -> bool:
     """Some CPUs advertise instructions that they cannot run, and torch believes them: let a child process try."""
     return subprocess.run([sys.executable, "-c", _BFLOAT16_TRIAL], capture_output=True).returncode == 0
+
+
+def keep_freed_memory() -> None:
+    """Tell glibc to keep large blocks for the next step instead of returning them to the kernel.
+
+    Activations are allocated anew in every step; fetching their pages again cost 15 % of an encoder's step and 20 %
+    of the heads'. Elsewhere than on Linux with glibc this does nothing.
+    """
+    try:
+        mallopt = ctypes.CDLL("libc.so.6").mallopt
+    except (OSError, AttributeError):
+        return
+    trim_threshold, top_pad, mmap_max = -1, -2, -4  # M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_MAX of malloc.h
+    mallopt(mmap_max, 0)
+    mallopt(trim_threshold, 2**31 - 1)
+    mallopt(top_pad, 256 * 2**20)
 
 
 def set_threads(threads: int | None) -> int:

@@ -19,7 +19,7 @@ from manicap.methods import find_method
 from manicap.methods.base import Batch, Method, MethodContext
 from manicap.train.batches import Batches, FrameSource, Samples
 from manicap.train.config import PretrainConfig
-from manicap.train.device import DeviceName, Precision, choose_device, choose_precision, set_threads
+from manicap.train.device import DeviceName, Precision, choose_device, choose_precision, keep_freed_memory, set_threads
 from manicap.train.distributed import Processes
 from manicap.train.sinks import SinkName
 
@@ -82,6 +82,8 @@ def prepare(config: PretrainConfig, execution: Execution, data_dir: Path, proces
     device = choose_device(execution.device, processes.local_rank)
     dtype = choose_precision(execution.precision, device)
     threads = set_threads(execution.threads)
+    if device.type == "cpu":
+        keep_freed_memory()
     if processes.is_first:
         collect(config.store_config, data_dir, quiet=execution.quiet)
     processes.barrier()

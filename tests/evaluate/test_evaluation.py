@@ -12,17 +12,17 @@ from manicap.core.errors import UserError
 from manicap.evaluate.evaluation import evaluate
 from manicap.evaluate.probes import LinearConfig, LinearProbes
 from manicap.evaluate.result import Evaluation, Predictions
-from tests.evaluate.conftest import block_means
+from tests.evaluate.conftest import block_contrast
 
 
 def short_probe(protocol, seed, quiet):
-    return LinearProbes(LinearConfig(max_epochs=12, learning_rate=3e-3), protocol, seed, quiet)
+    return LinearProbes(LinearConfig(max_epochs=12, learning_rate=0.03), protocol, seed, quiet)
 
 
 @pytest.fixture(scope="module")
 def evaluation(probe_store):
-    floors = {"majority": "majority", "dark": lambda frames: np.zeros((len(frames), 150))}
-    return evaluate(block_means, store=probe_store, probe=short_probe, floors=floors, quiet=True)
+    floors = {"majority": "majority", "dark": lambda frames: np.zeros((len(frames), 600))}
+    return evaluate(block_contrast, store=probe_store, probe=short_probe, floors=floors, quiet=True)
 
 
 def test_scores_are_those_of_its_predictions(evaluation, probe_store):
@@ -40,7 +40,7 @@ def test_scores_are_those_of_its_predictions(evaluation, probe_store):
     assert evaluation.f1 == pytest.approx(np.mean(by_category))
 
 
-def test_block_means_beat_the_floors(evaluation):
+def test_block_contrasts_beat_the_floors(evaluation):
     assert evaluation.accuracy > evaluation.floors["majority"].accuracy + 0.1
     # A constant encoder leaves the probe its bias: the most frequent class, or what a few steps make of it.
     assert evaluation.floors["dark"].f1 < evaluation.f1 - 0.1
@@ -49,7 +49,7 @@ def test_block_means_beat_the_floors(evaluation):
 def test_table_dict_and_json(evaluation):
     text = str(evaluation)
     first, second = text.splitlines()[:2]
-    assert "protocol fixed, annotations corrected, linear probe on 150 features, seed 0" in first
+    assert "protocol fixed, annotations corrected, linear probe on 600 features, seed 0" in first
     assert f"{evaluation.counts['frames_test']:,} test frames of a 3,200-step store" in second
     for word in ("agent_localization", "  ball_x", "mean over categories", "majority", "dark", "F1", "accuracy"):
         assert word in text
@@ -87,7 +87,7 @@ def test_a_plain_sequential_and_width(probe_store, tmp_path):
 @pytest.mark.parametrize("probe", ["logistic", "knn"])
 def test_reference_protocol_samples_the_test_set(probe_store, probe):
     options = {"store": probe_store, "probe": probe, "quiet": True, "annotation_set": "ari-2019"}
-    found = evaluate(block_means, protocol="reference", **options)
+    found = evaluate(block_contrast, protocol="reference", **options)
     assert (found.protocol, found.annotation_set, found.probe) == ("reference", "ari-2019", probe)
     # Scored on a sample: not the score of all predictions.
     shares = (found.predictions.true == found.predictions.decoded).mean(0)
@@ -96,7 +96,7 @@ def test_reference_protocol_samples_the_test_set(probe_store, probe):
 
 
 def test_the_same_call_gives_the_same_scores(probe_store, evaluation):
-    again = evaluate(block_means, store=probe_store, probe=short_probe, quiet=True)
+    again = evaluate(block_contrast, store=probe_store, probe=short_probe, quiet=True)
     assert again.scores == evaluation.scores
 
 
@@ -113,7 +113,7 @@ def test_the_same_call_gives_the_same_scores(probe_store, evaluation):
 )
 def test_mistakes_are_named(probe_store, options, message):
     with pytest.raises(UserError, match=message):
-        evaluate(block_means, **{"store": probe_store, "quiet": True} | options)
+        evaluate(block_contrast, **{"store": probe_store, "quiet": True} | options)
 
 
 def test_a_floor_measured_otherwise_is_refused(evaluation):

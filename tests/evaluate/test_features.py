@@ -8,7 +8,7 @@ from torch import nn
 from manicap.core.errors import UserError
 from manicap.evaluate.encoders import FrozenEncoder
 from manicap.evaluate.features import extract_features, project_features
-from tests.evaluate.conftest import block_means
+from tests.evaluate.conftest import block_contrast
 
 ROWS = np.array([5, 3, 900, 17, 17])
 
@@ -156,14 +156,14 @@ def test_a_damaged_cache_is_made_again(probe_store, tmp_path, damage):
 
 def test_a_function_is_cached_under_the_name_it_is_given_and_checked(probe_store, tmp_path):
     rows = np.arange(60)
-    extract_features(block_means, probe_store, rows, cache_dir=tmp_path, quiet=True)
+    extract_features(block_contrast, probe_store, rows, cache_dir=tmp_path, quiet=True)
     assert not list(tmp_path.iterdir())
-    extract_features(block_means, probe_store, rows, cache_dir=tmp_path, fingerprint="mine", quiet=True)
+    extract_features(block_contrast, probe_store, rows, cache_dir=tmp_path, fingerprint="mine", quiet=True)
     # Another function under the same name: the cache disagrees on the first frames and is made again.
     found = extract_features(
-        lambda x: 2 * block_means(x), probe_store, rows, cache_dir=tmp_path, fingerprint="mine", quiet=True
+        lambda x: 2 * block_contrast(x), probe_store, rows, cache_dir=tmp_path, fingerprint="mine", quiet=True
     )
-    np.testing.assert_array_equal(found, 2 * block_means(np.array(probe_store.frames[:60])))
+    np.testing.assert_array_equal(found, 2 * block_contrast(np.array(probe_store.frames[:60])))
     assert len(list(tmp_path.glob("*.npy"))) == 1
 
 

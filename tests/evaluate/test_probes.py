@@ -96,7 +96,7 @@ def test_uniform_start_keeps_all_classes_and_features(small_parts):
 def test_on_real_frames_the_scores_are_those_of_plain_classifiers(pong_parts):
     # Random start against zero start, another order of sums: equal up to what a handful of test frames moves.
     train, val, test = pong_parts
-    config = LinearConfig(max_epochs=12, learning_rate=3e-3)
+    config = LinearConfig(max_epochs=12, learning_rate=0.03)
     decoded = LinearProbes(config, seed=0).fit(train, val).predict(test.features)
     plain = np.empty_like(decoded)
     for v in range(decoded.shape[1]):

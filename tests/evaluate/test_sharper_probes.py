@@ -14,7 +14,7 @@ def test_logistic_regression_equals_scikit_learn(pong_parts):
     train, _, test = pong_parts
     # A tenth of the frames, so that scikit-learn converges in seconds; the variable with most classes and one with few.
     thin = ProbeData(train.features[::10], train.labels[::10][:, [1, 4]], train.episodes[::10])
-    config = LogisticConfig(l2=1e-2, max_iterations=500)
+    config = LogisticConfig(l2=1e-2, max_iterations=500, tolerance=1e-5)
     probes = LogisticProbes(config).fit(thin)
     assert probes.gradient_ < 1e-4
     decoded = probes.predict(test.features)

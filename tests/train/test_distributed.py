@@ -1,0 +1,138 @@
+"""Two real gloo processes on one run: torchrun, the global batch split over them."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+
+import pytest
+import torch
+import torch.distributed as dist
+
+from manicap.methods import METHODS
+from manicap.methods.base import Batch, MethodContext
+from tests.methods.small import TRAINED, small_config, small_settings
+from tests.train.runner import fork_server, result_bytes, run_to_end
+
+# Methods whose loss over the global batch the processes compute together: InfoNCE, Jensen-Shannon and capacity.
+COUPLED = ["st-dim", "dim", "global-t-dim", "dim-ua", "dim-uac+", "dim-c+", "cpc", "jsd-st-dim"]
+
+
+def build(name):
+    torch.manual_seed(0)
+    return METHODS[name](small_settings(name), MethodContext((1, 84, 84), num_variables=2)).double()
+
+
+def make_batch(method, share=slice(None)):
+    generator = torch.Generator().manual_seed(1)
+    shape = (4, method.frames_per_sample, 1, 84, 84)
+    frames = torch.rand(shape, generator=generator, dtype=torch.float64)
+    return Batch(frames[share])
+
+
+def loss_and_gradients(method, batch, average_over=1):
+    loss = method.loss(batch).total
+    loss.backward()
+    gradients = {name: parameter.grad.clone() for name, parameter in method.named_parameters()}
+    if average_over > 1:
+        for tensor in [loss.detach(), *gradients.values()]:
+            dist.all_reduce(tensor)
+            tensor /= average_over
+    return loss.detach(), gradients
+
+
+def one_of_two(rank, address, names, results):
+    """Compute half of the batch; rank 0 reports the means over the processes, as DistributedDataParallel takes them."""
+    torch.set_num_threads(1)
+    dist.init_process_group("gloo", init_method=address, rank=rank, world_size=2)
+    found = {}
+    for name in names:
+        method = build(name)
+        loss, gradients = loss_and_gradients(method, make_batch(method, slice(2 * rank, 2 * rank + 2)), 2)
+        found[name] = (loss.item(), {key: value.numpy() for key, value in gradients.items()})
+    if rank == 0:
+        results.put(found)
+    dist.destroy_process_group()
+
+
+@pytest.fixture(scope="module")
+def over_two_processes(tmp_path_factory):
+    context = fork_server()
+    results = context.Queue()
+    address = f"file://{tmp_path_factory.mktemp('gloo') / 'meeting'}"
+    processes = [context.Process(target=one_of_two, args=(rank, address, COUPLED, results)) for rank in range(2)]
+    for process in processes:
+        process.start()
+    found = results.get(timeout=120)
+    for process in processes:
+        process.join(60)
+        assert process.exitcode == 0
+    return found
+
+
+@pytest.mark.parametrize("name", COUPLED)
+def test_two_processes_give_the_loss_and_gradients_of_one(name, over_two_processes):
+    method = build(name)
+    loss, gradients = loss_and_gradients(method, make_batch(method))
+    loss_of_two, gradients_of_two = over_two_processes[name]
+    assert loss_of_two == pytest.approx(loss.item(), rel=1e-12)
+    for key, expected in gradients.items():
+        torch.testing.assert_close(torch.from_numpy(gradients_of_two[key]), expected, rtol=1e-9, atol=1e-13)
+
+
+def test_every_coupled_method_is_covered():
+    uncoupled = {"vae", "pixel-pred", "supervised", "dim-ua-weighted"}  # means over samples, or covered by dim-ua
+    assert set(COUPLED) | uncoupled == set(TRAINED)
+
+
+def start_torchrun(run_name, runs_dir, data_dir, *flags):
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--master-port", str(port)]
+    command += ["-m", "manicap", "pretrain", "--game", "pong", "--method", "dim-c+", "--collect-steps", "640"]
+    command += [
+        "--batch-size",
+        "6",
+        "--max-steps",
+        "8",
+        "--num-heads",
+        "2",
+        "--units",
+        "8",
+        "--hidden-units",
+        "8",
+        "--epsilon",
+        "0.01",
+    ]
+    command += ["--threads", "1", "--log-every", "1", "--name", run_name, "--runs-dir", str(runs_dir)]
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    command += ["--data-dir", str(data_dir), *flags]
+    return subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
+
+
+def test_torchrun_trains_as_one_process_does_and_resumes_after_a_kill(data_dir, tmp_path):
+    whole = start_torchrun("whole", tmp_path, data_dir)
+    assert whole.wait(180) == 0, whole.stderr.read()
+    lines = [json.loads(line) for line in (tmp_path / "whole" / "metrics.jsonl").read_text().splitlines()]
+    run_to_end(small_config("dim-c+", max_steps=8), tmp_path / "one", data_dir)
+    alone = [json.loads(line) for line in (tmp_path / "one" / "metrics.jsonl").read_text().splitlines()]
+    # The same global batches and the same negatives: the same losses but for the order of float32 sums.
+    assert [line["step"] for line in lines] == [line["step"] for line in alone]
+    for ours, expected in zip(lines, alone, strict=True):
+        assert ours["loss"] == pytest.approx(expected["loss"], rel=1e-5)
+        assert ours["capacity_bound" if ours["split"] == "train" else "capacity"] == pytest.approx(
+            expected["capacity_bound" if ours["split"] == "train" else "capacity"], rel=1e-5
+        )
+
+    killed = start_torchrun("killed", tmp_path, data_dir, "--checkpoint-seconds", "0")
+    for line in killed.stderr:
+        if "steps/s" in line:
+            break
+    killed.send_signal(signal.SIGTERM)
+    killed.wait(120)
+    resumed = start_torchrun("killed", tmp_path, data_dir, "--checkpoint-seconds", "0")
+    assert resumed.wait(180) == 0, resumed.stderr.read()
+    assert result_bytes(tmp_path / "killed") == result_bytes(tmp_path / "whole")
