@@ -7,6 +7,8 @@ if TYPE_CHECKING:
     from manicap.atari.collect import collect
     from manicap.atari.store import StoreConfig, open_store
     from manicap.atari.wrapper import AtariARI
+    from manicap.losses.capacity import CapacityRegularizer
+    from manicap.train.encoder_files import load_encoder
 
 __version__ = "0.1.0"
 
@@ -14,10 +16,13 @@ __version__ = "0.1.0"
 _LAZY = {
     "AtariARI": "manicap.atari.wrapper",
     "StoreConfig": "manicap.atari.store",
+    "CapacityRegularizer": "manicap.losses.capacity",
     "collect": "manicap.atari.collect",
+    "evaluate": "manicap.evaluate",
+    "load_encoder": "manicap.train.encoder_files",
     "open_store": "manicap.atari.store",
 }
-__all__ = ["AtariARI", "StoreConfig", "collect", "open_store"]
+__all__ = ["AtariARI", "CapacityRegularizer", "StoreConfig", "collect", "evaluate", "load_encoder", "open_store"]
 
 
 def __getattr__(name: str) -> Any:

@@ -31,9 +31,12 @@ class Command:
 
 
 COMMANDS: dict[str, Command] = {
+    "run": Command("manicap.cli.run:run", "The whole job: collect, train, probe, show."),
+    "compare": Command("manicap.cli.run:compare", "Runs side by side, probed alike, with intervals."),
     "collect": Command("manicap.cli.atari:collect", "Play a game and store its frames and RAM."),
     "pretrain": Command("manicap.cli.train:pretrain", "Train an encoder without labels."),
     "resume": Command("manicap.cli.train:resume", "Go on with an interrupted run."),
+    "evaluate": Command("manicap.cli.run:evaluate", "Probe the encoder of a finished run."),
     "methods": Command("manicap.cli.train:methods", "Show the methods."),
     "data list": Command("manicap.cli.atari:data_list", "Show the stores on disk."),
     "data verify": Command("manicap.cli.atari:data_verify", "Check every byte of the stores against their hashes."),
@@ -83,7 +86,7 @@ def run(words: Sequence[str]) -> None:
         function,
         prog=f"manicap {name}",
         args=arguments,
-        config=(tyro.conf.OmitArgPrefixes, tyro.conf.FlagCreatePairsOff),
+        config=(tyro.conf.OmitArgPrefixes, tyro.conf.FlagCreatePairsOff, tyro.conf.SuppressFixed),
     )
 
 

@@ -1,7 +1,7 @@
 """Commands of the training stage: pretrain, resume, methods."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import fields
+from dataclasses import fields, make_dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -49,23 +49,16 @@ def pretrain(
         runs_dir: Where runs live.
         data_dir: Where stores live.
     """
-    # The parser built a config of the method's own type; the run's is the plain one with the same values.
-    plain = PretrainConfig(**{field.name: getattr(config, field.name) for field in fields(PretrainConfig)})
+    plain = plain_config(config)
     run_dir = runs_dir / (name or plain.run_name)
     finish_run(plain, run_dir, execution, data_dir)
 
 
 def for_arguments(arguments: Sequence[str]) -> Callable[..., None]:
     """`pretrain` with the flags of the method and the defaults of the preset that the arguments name."""
-    method = _value_of("--method", arguments) or PretrainConfig.method
-    preset: Any = _value_of("--preset", arguments) or "standard"
-    if preset not in PRESETS:
-        preset = "standard"  # tyro will say what is wrong with it
-    config_type = typed_config(method)
-    default = object.__new__(config_type)  # not the constructor, which would look up the missing game
-    for field in fields(config_type):
-        object.__setattr__(default, field.name, getattr(preset_config(preset, "pong", method), field.name))
-    object.__setattr__(default, "game", tyro.MISSING)
+    preset = chosen_preset(arguments, "standard")
+    default = preset_default(value_of("--method", arguments) or PretrainConfig.method, preset)
+    config_type = type(default)
 
     def specialised(
         config: config_type = default,  # type: ignore[valid-type]
@@ -79,6 +72,31 @@ def for_arguments(arguments: Sequence[str]) -> Callable[..., None]:
 
     specialised.__doc__ = pretrain.__doc__
     return specialised
+
+
+def plain_config(config: PretrainConfig) -> PretrainConfig:
+    """The parser builds a config of the method's own type; the run's is the plain one with the same values."""
+    return PretrainConfig(**{field.name: getattr(config, field.name) for field in fields(PretrainConfig)})
+
+
+def chosen_preset(arguments: Sequence[str], default: PresetName) -> PresetName:
+    """The preset that the arguments name; of a wrong one the parser will complain."""
+    found: Any = value_of("--preset", arguments)
+    return found if found in PRESETS else default
+
+
+def preset_default(method: str, preset: PresetName, fixed: Sequence[str] = ()) -> PretrainConfig:
+    """The preset's values as the parser's defaults, with the game still to be given; `fixed` fields have no flag."""
+    config_type = typed_config(method)
+    if fixed:
+        hints = [(field.name, field.type, field.default) for field in fields(config_type) if field.name in fixed]
+        hidden = [(name, Annotated[hint, tyro.conf.Fixed], default) for name, hint, default in hints]
+        config_type = make_dataclass("PretrainConfig", hidden, bases=(config_type,), frozen=True)
+    default = object.__new__(config_type)  # not the constructor, which would look up the missing game
+    for field in fields(config_type):
+        object.__setattr__(default, field.name, getattr(preset_config(preset, "pong", method), field.name))
+    object.__setattr__(default, "game", tyro.MISSING)
+    return default
 
 
 def resume(run: RunPath, execution: Execution, data_dir: Path = DATA_DIR) -> None:
@@ -110,7 +128,7 @@ def methods() -> None:
     Console().print(table)
 
 
-def _value_of(flag: str, arguments: Sequence[str]) -> str | None:
+def value_of(flag: str, arguments: Sequence[str]) -> str | None:
     """Value of `--flag value` or `--flag=value`."""
     for index, word in enumerate(arguments):
         if word == flag and index + 1 < len(arguments):

@@ -63,7 +63,7 @@ Floors = Iterable[str] | Mapping[str, "str | Encoder | Evaluation"]
 
 def evaluate(
     encoder: Encoder,
-    game: str = "pong",
+    game: str | None = None,
     *,
     protocol: str = "fixed",
     annotation_set: str = "corrected",
@@ -87,7 +87,7 @@ def evaluate(
 
     Args:
         encoder: From frames [B, 1, 210, 160] to features [B, F]; an `nn.Module` in eval mode, or any function.
-        game: Game, under any of its usual names.
+        game: Game, under any of its usual names; pong, or the store's, if absent.
         protocol: `fixed`, or `reference` for the 2019 code's behaviour.
         annotation_set: `ari-2019`, `ari-2020` or `corrected`.
         steps: Steps of the probe store; collected into `data_dir` if it is not there.
@@ -120,8 +120,10 @@ def evaluate(
 
     start = time.perf_counter()
     rows = np.concatenate([part.rows for part in bench.parts])
-    options = {"cache_dir": Path(cache_dir) if cache_dir is not None else None, "batch_size": batch_size}
-    features = extract_features(frozen, opened, rows, fingerprint=fingerprint, quiet=quiet, **options)  # type: ignore[arg-type]
+    cache = None if cache_dir is None else Path(cache_dir)
+    features = extract_features(
+        frozen, opened, rows, cache_dir=cache, fingerprint=fingerprint, batch_size=batch_size, quiet=quiet
+    )
     feature_width = features.shape[1]
     if width is not None:
         features = project_features(features, width, seed)
@@ -215,11 +217,14 @@ class _Bench:
 
 
 def _open(
-    store: Store | Path | str | None, game: str, steps: int, seed: int, data_dir: Path | str, quiet: bool
+    store: Store | Path | str | None, game: str | None, steps: int, seed: int, data_dir: Path | str, quiet: bool
 ) -> Store:
     if store is None:
-        return collect(StoreConfig(game, steps, seed, "probe"), data_dir, quiet=quiet)
-    return store if isinstance(store, Store) else open_store(Path(store))
+        return collect(StoreConfig(game or "pong", steps, seed, "probe"), data_dir, quiet=quiet)
+    opened = store if isinstance(store, Store) else open_store(Path(store))
+    if game is not None and find_game(game).name != opened.config.game:
+        raise UserError(f"{opened.path} is a store of {opened.config.game}, not of {find_game(game).name}")
+    return opened
 
 
 def _name_floors(floors: Floors) -> dict[str, Any]:

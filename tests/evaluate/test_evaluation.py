@@ -108,6 +108,7 @@ def test_the_same_call_gives_the_same_scores(probe_store, evaluation):
         ({"annotation_set": "ari"}, "unknown annotation set"),
         ({"input": "int8"}, "unknown input 'int8'; did you mean 'uint8'"),
         ({"floors": ("untrained",)}, "floors={'untrained': encoder}"),
+        ({"game": "freeway"}, "is a store of pong, not of freeway"),
         ({"store": "nowhere"}, "nowhere is not a sound store"),
     ],
 )

@@ -73,13 +73,15 @@ def test_the_joint_probe_equals_one_classifier_a_variable(small_parts, protocol)
         assert probes.epochs_[v] == epochs
         assert probes.val_accuracy_[v] == best
         assert probes.learning_rates_[v] == pytest.approx(rate)
-        rows = probes.weights_[probes.columns_.rows(v)]
+        weights, bias = (each[probes.columns_.rows(v)] for each in (probes.weights_, probes.bias_))
         classes = torch.from_numpy(probes.columns_.classes[v])
         # The last row stands for all classes that training lacks: equal to every one of them.
         unseen = np.setdiff1d(np.arange(256), train.labels[:, v])
-        np.testing.assert_allclose(rows[:, :-1], model.weight[classes][:, probes.features_].detach(), atol=2e-5)
-        np.testing.assert_allclose(rows[:, -1], model.bias[classes].detach(), atol=2e-5)
-        np.testing.assert_allclose(rows[-1:, :-1], model.weight[unseen][:, probes.features_].detach()[:1], atol=2e-5)
+        theirs = model.weight.detach()[:, probes.features_]
+        np.testing.assert_allclose(weights, theirs[classes], atol=2e-5)
+        np.testing.assert_allclose(bias, model.bias.detach()[classes], atol=2e-5)
+        np.testing.assert_allclose(weights[-1:].expand(len(unseen), -1), theirs[unseen], atol=2e-5)
+        assert not model.weight[:, [2, 5]].any(), "the dead features' weights do not move"
         assert (decoded[:, v] == model(torch.from_numpy(test.features)).argmax(1).numpy()).mean() > 0.99
 
 
@@ -87,7 +89,7 @@ def test_uniform_start_keeps_all_classes_and_features(small_parts):
     train, val, _ = small_parts
     config = LinearConfig(init="uniform", max_epochs=1, learning_rate=0.0)
     weights = LinearProbes(config, seed=0).fit(train, val).weights_
-    assert weights.shape == (3 * 256, 8 + 1)
+    assert weights.shape == (3 * 256, 8)
     # nn.Linear starts uniform in +-1/sqrt(8): variance 1/24.
     assert weights.abs().max() <= 8**-0.5
     assert weights.var().item() == pytest.approx(1 / 24, rel=0.05)

@@ -1,0 +1,33 @@
+"""Published numbers, carried as data in `published.json` with their sources."""
+
+import json
+from functools import cache
+from importlib.resources import files
+from typing import Any, NamedTuple
+
+SOURCE = "arXiv 2405.13848, Tables 1 and 6 (VAE, CPC and ST-DIM there from arXiv 1906.08226, DIM-UA from 2305.10267)"
+
+
+class Published(NamedTuple):
+    """Mean over five seeds, and their standard deviation where it was published."""
+
+    method: str
+    f1: float
+    f1_std: float | None
+    accuracy: float
+    accuracy_std: float | None
+
+
+def published_scores(game: str) -> list[Published]:
+    """The paper's numbers for a game, averaged over categories; empty for games it does not have."""
+    f1, accuracy = _tables()["table1_f1"].get(game, {}), _tables()["table6_accuracy"].get(game, {})
+    return [
+        Published(method, entry["mean"], entry.get("std"), accuracy[method]["mean"], accuracy[method].get("std"))
+        for method, entry in f1.items()
+    ]
+
+
+@cache
+def _tables() -> dict[str, Any]:
+    tables: dict[str, Any] = json.loads(files("manicap.bench").joinpath("published.json").read_text())
+    return tables

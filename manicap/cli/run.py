@@ -1,0 +1,134 @@
+"""Commands of the main job: run, evaluate, compare."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Annotated, Literal
+
+import tyro
+from rich.console import Console
+
+from manicap.bench.evaluation import EvaluationConfig, evaluate_run, preset_evaluation, require_runs
+from manicap.bench.run import run_job
+from manicap.cli.train import chosen_preset, plain_config, preset_default, value_of
+from manicap.core.paths import DATA_DIR, RUNS_DIR
+from manicap.core.results import read_result
+from manicap.evaluate.compare import compare as compare_results
+from manicap.evaluate.result import Evaluation
+from manicap.methods.base import PresetName
+from manicap.report.run_page import write_run_page
+from manicap.report.tables import job_table
+from manicap.train.config import PretrainConfig
+from manicap.train.setup import Execution
+
+RunPath = Annotated[Path, tyro.conf.Positional, tyro.conf.arg(help="Directory of the run.")]
+RunPaths = Annotated[tuple[Path, ...], tyro.conf.Positional, tyro.conf.arg(help="Directories of the runs.")]
+
+
+def run(
+    config: PretrainConfig,
+    evaluation: EvaluationConfig,
+    execution: Execution,
+    preset: PresetName = "quick",
+    seeds: tuple[int, ...] = (0,),
+    runs_dir: Path = RUNS_DIR,
+    data_dir: Path = DATA_DIR,
+) -> None:
+    """The whole job: collect a game, train an encoder on it without labels, probe what it has learned, show it.
+
+    Ends with a table beside the published numbers and the floor of an untrained network, and a page per seed
+    (report.html) with curves, scores and an episode player. Finished stages are skipped, interrupted ones go on.
+
+    Minutes on two cores: manicap run --game pong --method dim-c+
+
+    Over three seeds: manicap run --game pong --method st-dim --seeds 0 1 2
+
+    Args:
+        config: What to train.
+        evaluation: How to probe it.
+        execution: How to run it.
+        preset: quick (minutes on two cores), standard (hours), paper (the paper's setting). Other flags change single
+            values of it.
+        seeds: Seeds, one run each.
+        runs_dir: Where runs live.
+        data_dir: Where stores live.
+    """
+    shared = replace(config, protocol=evaluation.protocol, annotation_set=evaluation.annotation_set)
+    run_dirs = run_job(plain_config(shared), evaluation, seeds, execution, runs_dir, data_dir)
+    results = [read_result(run_dir / "result.json") for run_dir in run_dirs]
+    console = Console()
+    console.print(job_table(results))
+    console.print(f"Not the paper's setting: {'; '.join(results[0]['differences_from_paper'])}.", highlight=False)
+    for run_dir in run_dirs:
+        print(f"page: {write_run_page(run_dir, data_dir)}")
+
+
+def run_for_arguments(arguments: Sequence[str]) -> Callable[..., None]:
+    """`run` with the flags of the method and the defaults of the preset that the arguments name."""
+    preset = chosen_preset(arguments, "quick")
+    # The seeds are the job's; protocol and annotation set are the evaluation's and serve both halves.
+    fixed = ("seed", "protocol", "annotation_set")
+    default = preset_default(value_of("--method", arguments) or PretrainConfig.method, preset, fixed)
+    config_type = type(default)
+
+    def specialised(
+        config: config_type = default,  # type: ignore[valid-type]
+        evaluation: EvaluationConfig = preset_evaluation(preset),  # noqa: B008 - frozen
+        execution: Execution = Execution(),  # noqa: B008 - frozen
+        preset: PresetName = preset,
+        seeds: tuple[int, ...] = (0,),
+        runs_dir: Path = RUNS_DIR,
+        data_dir: Path = DATA_DIR,
+    ) -> None:
+        run(config, evaluation, execution, preset, seeds, runs_dir, data_dir)
+
+    specialised.__doc__ = run.__doc__
+    return specialised
+
+
+run.for_arguments = run_for_arguments  # type: ignore[attr-defined]
+
+
+def evaluate(run: RunPath, config: EvaluationConfig, threads: int | None = None, data_dir: Path = DATA_DIR) -> None:
+    """Probe the encoder of a finished run. Each way of probing is measured once and kept beside the run.
+
+    At the width that all methods share: manicap evaluate RUN --probe-input backbone
+
+    Args:
+        run: Directory of the run.
+        config: How to probe it.
+        threads: CPU threads; all cores if absent.
+        data_dir: Where stores live.
+    """
+    require_runs((run,))
+    print(Evaluation.from_dict(evaluate_run(run, config, data_dir, threads)["evaluation"]))
+
+
+def compare(
+    runs: RunPaths,
+    config: EvaluationConfig,
+    metric: Literal["f1", "accuracy"] = "f1",
+    baseline: str | None = None,
+    allow_mismatch: bool = False,
+    threads: int | None = None,
+    data_dir: Path = DATA_DIR,
+) -> None:
+    """Runs side by side, probed alike: mean and interquartile mean with bootstrap intervals, and a paired test.
+
+    Refuses to rank what differs in protocol, annotation set, probe or width, and says why. Runs are probed first where
+    they have not been: manicap compare runs/pong-st-dim-* runs/pong-dim-c+-* --probe-input backbone
+
+    Args:
+        runs: Directories of the runs.
+        config: How to probe them.
+        metric: What to compare.
+        baseline: Method that the others are paired with; the best if absent.
+        allow_mismatch: Compare what cannot be ranked; the reasons stay below the table.
+        threads: CPU threads; all cores if absent.
+        data_dir: Where stores live.
+    """
+    require_runs(runs)
+    results = [evaluate_run(path, config, data_dir, threads) for path in runs]
+    comparison = compare_results(results, metric=metric, baseline=baseline, allow_mismatch=allow_mismatch)
+    probed = ", ".join(f"{field.name} {getattr(config, field.name)}" for field in fields(config))
+    print(f"{metric}, {probed}\n{comparison}")

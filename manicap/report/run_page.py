@@ -1,0 +1,173 @@
+"""The page of a run, from the files in its directory: `report.html`."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from manicap.atari.annotations import CATEGORIES
+from manicap.atari.games import find_game
+from manicap.atari.store import Store, StoreConfig, open_store, store_path
+from manicap.bench.published import SOURCE, published_scores
+from manicap.core.files import atomic_write
+from manicap.core.results import read_result
+from manicap.evaluate.positions import AxisMap, estimate_positions
+from manicap.evaluate.result import Predictions
+from manicap.report.contents import (
+    Chart,
+    Fact,
+    Marker,
+    MarkerAxis,
+    Player,
+    PublishedScore,
+    RunPage,
+    Score,
+    ScoreRow,
+    Series,
+    Track,
+    VariableScore,
+)
+from manicap.report.page import build_page
+from manicap.report.png import frame_text
+
+PLAYER_FRAMES = 300
+POSITION_FRAMES = 1500
+
+
+def write_run_page(run_dir: Path, data_dir: Path) -> Path:
+    """Build `report.html` from `result.json`, `metrics.jsonl`, `predictions.npz` and the probe store."""
+    result = read_result(run_dir / "result.json")
+    path = run_dir / "report.html"
+    page = RunPage(
+        title=f"{find_game(result['game']).title}: {result['method']}",
+        method=result["method"],
+        overall=_row("mean over categories", result, None),
+        rows=tuple(_row(name.replace("_", " "), result, name) for name in _categories(result)),
+        caveat="; ".join(result["differences_from_paper"]) + "." if result["differences_from_paper"] else "",
+        facts=_facts(result),
+        variables=_variables(result),
+        charts=_charts(run_dir / "metrics.jsonl"),
+        player=_player(run_dir, result, data_dir),
+        published_source=SOURCE,
+    )
+    atomic_write(path, build_page(page).encode())
+    return path
+
+
+def _categories(result: Mapping[str, Any]) -> list[str]:
+    return sorted(result["evaluation"]["categories"], key=CATEGORIES.index)
+
+
+def _score(scores: Mapping[str, Any] | None, category: str | None) -> Score | None:
+    if scores is None:
+        return None
+    entry = scores if category is None else scores["categories"][category]
+    return Score(entry["f1"], entry["accuracy"])
+
+
+def _row(name: str, result: Mapping[str, Any], category: str | None) -> ScoreRow:
+    evaluation = result["evaluation"]
+    published = published_scores(result["game"]) if category is None else []
+    ours = _score(evaluation["scores"], category)
+    assert ours is not None
+    return ScoreRow(
+        name,
+        ours,
+        untrained=_score(evaluation["floors"].get("untrained"), category),
+        majority=_score(evaluation["floors"].get("majority"), category),
+        published=tuple(
+            PublishedScore(entry.method, Score(entry.f1, entry.accuracy, entry.f1_std, entry.accuracy_std))
+            for entry in published
+        ),
+    )
+
+
+def _variables(result: Mapping[str, Any]) -> tuple[VariableScore, ...]:
+    evaluation = result["evaluation"]
+
+    def score(scores: Mapping[str, Any] | None, name: str) -> Score | None:
+        return None if scores is None else Score(scores["variables"][name]["f1"], scores["variables"][name]["accuracy"])
+
+    found = []
+    for category in _categories(result):
+        for name in evaluation["categories"][category]:
+            ours = score(evaluation["scores"], name)
+            assert ours is not None
+            floors = (score(evaluation["floors"].get(floor), name) for floor in ("untrained", "majority"))
+            found.append(VariableScore(name, category.replace("_", " "), ours, *floors))
+    return tuple(found)
+
+
+def _facts(result: Mapping[str, Any]) -> tuple[Fact, ...]:
+    config, evaluation = result["pretrain_config"], result["evaluation"]
+    counts = evaluation["counts"]
+    settings = ", ".join(f"{name} {value}" for name, value in config["settings"].items())
+    probe_input = result["evaluation_config"]["probe_input"]
+    entries = {
+        "Game": find_game(result["game"]).title,
+        "Method": f"{result['method']} ({settings})",
+        "Seed": str(result["seed"]),
+        "Trained on": f"{config['collect_steps']:,} frames of random play, {result['training']['steps']:,} steps",
+        "Probed": f"{probe_input}, {evaluation['width']:,} features, {evaluation['probe']} probe",
+        "Probe frames": ", ".join(f"{counts[f'frames_{name}']:,} {name}" for name in ("train", "val", "test")),
+        "Protocol": evaluation["protocol"],
+        "Annotations": evaluation["annotation_set"],
+        "Versions": ", ".join(f"{name} {number}" for name, number in sorted(result["versions"].items())),
+    }
+    return tuple(Fact(name, value) for name, value in entries.items())
+
+
+def _charts(path: Path) -> tuple[Chart, ...]:
+    """Loss over steps with the validation, and each part of the training loss."""
+    lines = [json.loads(line) for line in path.read_text().splitlines()] if path.is_file() else []
+    train = [line for line in lines if line["split"] == "train"]
+    val = [line for line in lines if line["split"] == "val"]
+    if not train:
+        return ()
+
+    def series(name: str, points: list[dict[str, Any]], key: str) -> Series:
+        return Series(name, tuple(point["step"] for point in points), tuple(point[key] for point in points))
+
+    parts = [key for key in val[0] if key not in ("split", "epoch", "step", "loss")] if val else []
+    charts = [Chart("Loss", (series("training", train, "loss"), series("validation", val, "loss")))]
+    charts += [Chart(f"Part: {key}", (series("training", train, key), series("validation", val, key))) for key in parts]
+    if "capacity_percent" in train[0]:
+        title = "Nuclear norm, percent of its bound"
+        charts.append(Chart(title, (series("training", train, "capacity_percent"),)))
+    return tuple(charts)
+
+
+def _player(run_dir: Path, result: Mapping[str, Any], data_dir: Path) -> Player | None:
+    """The longest stretch of test frames, with true and decoded values; None if the store is no longer there."""
+    config = StoreConfig(result["game"], result["evaluation_config"]["probe_steps"], 0, "probe")
+    path = store_path(config, data_dir)
+    if not path.is_dir():
+        return None
+    store, predictions = open_store(path), Predictions.load(run_dir / "predictions.npz")
+    # A stretch of one life: rows in order, whatever duplicates were taken out between them.
+    lives, counts = np.unique(predictions.episodes, return_counts=True)
+    shown = np.flatnonzero(predictions.episodes == lives[counts.argmax()])[:PLAYER_FRAMES]
+    rows = predictions.rows[shown]
+    return Player(
+        frames=tuple(frame_text(store.frames[row]) for row in rows),
+        tracks=tuple(
+            Track(name, tuple(predictions.true[shown, v].tolist()), tuple(predictions.decoded[shown, v].tolist()))
+            for v, name in enumerate(predictions.variables)
+        ),
+        markers=_markers(store, predictions),
+        captions=tuple(f"frame {row}" for row in rows.tolist()),
+    )
+
+
+def _markers(store: Store, predictions: Predictions) -> tuple[Marker, ...]:
+    """Where RAM values lie on the screen, estimated from the frames; objects without a clear map have none."""
+    some = np.linspace(0, len(predictions.rows) - 1, min(POSITION_FRAMES, len(predictions.rows))).astype(int)
+    labels = {name: predictions.true[some, v] for v, name in enumerate(predictions.variables)}
+    maps = estimate_positions(np.array(store.frames[predictions.rows[some]]), labels, predictions.variables)
+
+    def axis(line: AxisMap | None) -> MarkerAxis | None:
+        return None if line is None else MarkerAxis(line.slope, line.intercept, line.variable)
+
+    return tuple(Marker(name, axis(m.x), axis(m.y), m.width, m.height) for name, m in maps.items())

@@ -1,0 +1,61 @@
+"""Tables for the terminal, from result files."""
+
+from collections.abc import Mapping, Sequence
+from statistics import mean, stdev
+from typing import Any
+
+from rich.table import Table
+
+from manicap.atari.annotations import CATEGORIES
+from manicap.atari.games import find_game
+from manicap.bench.published import published_scores
+
+
+def job_table(results: Sequence[Mapping[str, Any]]) -> Table:
+    """F1 and accuracy a category over seeds, with the floors and the published numbers."""
+    first = results[0]
+    evaluation = first["evaluation"]
+    seeds = ", ".join(str(result["seed"]) for result in results)
+    title = (
+        f"{find_game(first['game']).title}, {first['method']}: protocol {evaluation['protocol']},"
+        f" annotations {evaluation['annotation_set']}, {evaluation['probe']} probe on"
+        f" {evaluation['width']} features ({first['evaluation_config']['probe_input']}), seeds {seeds}"
+    )
+    table = Table(title=title)
+    table.add_column("category")
+    for name in ("F1", "untrained F1", "majority F1", "accuracy", "untrained accuracy"):
+        table.add_column(name, justify="right")
+    for category in sorted(evaluation["categories"], key=CATEGORIES.index):
+        table.add_row(category.replace("_", " "), *_cells(results, category))
+    table.add_section()
+    table.add_row("mean over categories", *_cells(results, None), style="bold")
+    published = published_scores(first["game"])
+    if published:
+        table.add_section()
+        for entry in published:
+            f1 = _with_deviation(entry.f1, entry.f1_std)
+            table.add_row(f"published: {entry.method}", f1, "", "", _with_deviation(entry.accuracy, entry.accuracy_std))
+    return table
+
+
+def _cells(results: Sequence[Mapping[str, Any]], category: str | None) -> list[str]:
+    def over_seeds(metric: str, *path: str) -> str:
+        values = []
+        for result in results:
+            scores: Any = result["evaluation"]
+            for key in path:
+                scores = scores[key]
+            values.append((scores if category is None else scores["categories"][category])[metric])
+        return _with_deviation(mean(values), stdev(values) if len(values) > 1 else None)
+
+    return [
+        over_seeds("f1", "scores"),
+        over_seeds("f1", "floors", "untrained"),
+        over_seeds("f1", "floors", "majority"),
+        over_seeds("accuracy", "scores"),
+        over_seeds("accuracy", "floors", "untrained"),
+    ]
+
+
+def _with_deviation(value: float, deviation: float | None) -> str:
+    return f"{value:.3f}" if deviation is None else f"{value:.3f} ± {deviation:.3f}"
