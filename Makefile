@@ -6,21 +6,31 @@ DEV    := $(VENV)/.dev
 # No extra quiet or colour settings here: what pip says on a failure is what the user needs.
 PIP    := $(BIN)/python -m pip --disable-pip-version-check
 
-.PHONY: run test bench lint clean
+.PHONY: run test bench browser clean
 
+# The main job: collect Pong, train DIM-C+ without labels, probe it, show the result page.
 run: $(DEV)
-	$(BIN)/manicap collect --game pong --steps 12000
-	$(BIN)/manicap collect --game pong --steps 12000 --purpose probe
-	$(BIN)/manicap data list
+	$(BIN)/manicap run --game pong --method dim-c+
 
-test: $(DEV)
+test: $(DEV) browser
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/python -m pytest
 
+# Speed and memory, as ratios within one run. Run it alone on the machine.
 bench: $(DEV)
 	$(BIN)/python benchmarks/collect.py
+	$(BIN)/python benchmarks/pretrain.py
+	$(BIN)/python benchmarks/probe.py
+
+# The page is tested in a real browser: Debian's chromium, installed where that is possible. Never fails.
+browser:
+	@if command -v chromium >/dev/null 2>&1 || command -v chromium-browser >/dev/null 2>&1; then :; \
+	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1 && apt-get update -qq >/dev/null 2>&1 && \
+	  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium >/dev/null 2>&1; then \
+	  echo "installed chromium for the browser tests"; \
+	else echo "no chromium and no way to install it here: the browser tests will be skipped"; fi
 
 clean:
 	rm -rf $(VENV) build *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -1,0 +1,123 @@
+"""The main job on a small scale: real games, real training, real probes."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from manicap.bench.evaluation import EvaluationConfig, evaluate_run, preset_evaluation
+from manicap.bench.run import differences_from_paper, run_job
+from manicap.cli.main import main
+from manicap.core.errors import UserError
+from manicap.core.results import read_result
+from manicap.report.run_page import write_run_page
+from manicap.train.config import preset_config
+from manicap.train.setup import Execution
+from tests.methods.small import small_config
+
+EVALUATION = EvaluationConfig(probe_steps=1600, probe="knn")
+EXECUTION = Execution(threads=1, quiet=True)
+
+
+@pytest.fixture(scope="module")
+def job(data_dir, tmp_path_factory):
+    """st-dim and random-cnn, two seeds each, trained for 3 steps and probed."""
+    runs_dir = tmp_path_factory.mktemp("runs")
+    found = {}
+    for method in ("st-dim", "random-cnn"):
+        config = small_config(method, max_steps=3)
+        found[method] = run_job(config, EVALUATION, (0, 1), EXECUTION, runs_dir, data_dir)
+    return found
+
+
+def test_a_run_ends_with_its_files(job):
+    for run_dir in job["st-dim"]:
+        names = {path.name for path in run_dir.iterdir()}
+        assert {"config.toml", "metrics.jsonl", "encoder.safetensors", "encoder.json", "result.json"} <= names
+
+
+def test_a_result_carries_what_it_depends_on(job):
+    result = read_result(job["st-dim"][1] / "result.json")
+    assert (result["game"], result["method"], result["seed"]) == ("pong", "st-dim", 1)
+    evaluation = result["evaluation"]
+    assert (evaluation["protocol"], evaluation["annotation_set"], evaluation["width"]) == ("fixed", "corrected", 8)
+    assert set(evaluation["floors"]) == {"majority", "untrained"}
+    assert result["training"]["steps"] == 3
+    # The mean over categories is the mean of the categories' F1.
+    by_category = [entry["f1"] for entry in evaluation["scores"]["categories"].values()]
+    assert evaluation["scores"]["f1"] == pytest.approx(sum(by_category) / len(by_category), rel=1e-12)
+
+
+def test_an_untrained_network_scores_exactly_its_own_floor(job):
+    # random-cnn is the untrained network, so both were measured on the same features.
+    evaluation = read_result(job["random-cnn"][0] / "result.json")["evaluation"]
+    assert evaluation["scores"] == evaluation["floors"]["untrained"]
+
+
+def test_a_second_call_computes_nothing(job, data_dir, monkeypatch):
+    before = {path: path.read_bytes() for run_dir in job["st-dim"] for path in run_dir.glob("*.json*")}
+    monkeypatch.setattr("manicap.train.loop.prepare", lambda *_: pytest.fail("trained again"))
+    monkeypatch.setattr("manicap.bench.evaluation.evaluate", lambda *_, **__: pytest.fail("probed again"))
+    config = small_config("st-dim", max_steps=3)
+    assert run_job(config, EVALUATION, (0, 1), EXECUTION, job["st-dim"][0].parent, data_dir) == job["st-dim"]
+    assert {path: path.read_bytes() for path in before} == before
+
+
+def test_another_way_of_probing_is_measured_beside_the_first(job, data_dir):
+    run_dir = job["st-dim"][0]
+    result = evaluate_run(run_dir, replace(EVALUATION, probe_input="backbone"), data_dir, 1, quiet=True)
+    assert result["evaluation"]["width"] == 3456
+    assert read_result(run_dir / "result.json")["evaluation"]["width"] == 8
+    assert len(list((run_dir / "results").glob("*.json"))) == 2
+
+
+def test_the_page_is_built_from_the_files_alone(job, data_dir):
+    path = write_run_page(job["st-dim"][0], data_dir)
+    text = path.read_text()
+    assert "Pong: st-dim" in text
+    # Table 1 of arXiv 2405.13848: ST-DIM on Pong 0.81.
+    assert "0.81" in text
+    assert text == write_run_page(job["st-dim"][0], data_dir).read_text()
+
+
+def test_differences_from_the_paper_are_all_named():
+    quick, evaluation = preset_config("quick", "pong", "dim-c+"), preset_evaluation("quick")
+    from manicap.core.config import to_dict
+
+    result = {
+        "pretrain_config": to_dict(quick),
+        "evaluation_config": to_dict(evaluation),
+        "training": {"steps": 1200},
+    }
+    found = " ".join(differences_from_paper(result, 1))
+    for part in ("12,000 frames of play", "1,200 training steps", "units 512, not 4096", "1 seed, not 5", "protocol"):
+        assert part in found
+    paper = result | {
+        "pretrain_config": to_dict(preset_config("paper", "pong", "dim-c+")),
+        "evaluation_config": to_dict(EvaluationConfig(protocol="reference", annotation_set="ari-2020")),
+    }
+    assert differences_from_paper(paper, 5) == []
+
+
+def test_compare_prints_intervals_and_refuses_to_rank_different_widths(job, data_dir, capsys):
+    paths = [str(path) for method in job for path in job[method]]
+    flags = ["--probe-steps", "1600", "--probe", "knn", "--data-dir", str(data_dir), "--threads", "1"]
+    main(["compare", *paths, *flags])
+    text = capsys.readouterr().out
+    assert "st-dim" in text
+    assert "random-cnn" in text
+    assert "IQM" in text
+    mixed = [read_result(job["st-dim"][0] / "result.json")]
+    mixed.append(json.loads(json.dumps(mixed[0])) | {"method": "other"})
+    mixed[1]["evaluation"]["width"] = 256
+    from manicap.evaluate.compare import compare
+
+    with pytest.raises(UserError, match="width"):
+        compare(mixed)
+
+
+def test_compare_of_a_directory_that_is_no_run_says_so(tmp_path, capsys):
+    with pytest.raises(SystemExit) as caught:
+        main(["compare", str(tmp_path)])
+    assert caught.value.code == 2
+    assert f"not a finished run: {tmp_path}" in capsys.readouterr().err
