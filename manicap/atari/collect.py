@@ -23,7 +23,7 @@ from pathlib import Path
 import numpy as np
 
 from manicap.atari.emulator import FRAME_SHAPE, RAM_SIZE
-from manicap.atari.lane_worker import Policy, play_lane
+from manicap.atari.lane_worker import LaneHashes, Policy, play_lane
 from manicap.atari.store import EPISODE, Store, StoreConfig, open_store, store_path, write_manifest, write_stamps
 from manicap.core.config import check_config, to_dict
 from manicap.core.errors import Failure, UserError
@@ -79,12 +79,15 @@ def _build(config: StoreConfig, final: Path, workers: int, policy: Policy | None
         _allocate(scratch / "ram.npy", (config.steps, RAM_SIZE))
         with Tracker(f"collecting {config.game}", config.steps, "steps", quiet) as tracker:
             if policy is None:
-                _play_in_processes(config, scratch, workers, tracker)
+                hashes = _play_in_processes(config, scratch, workers, tracker)
             else:
-                for lane in range(config.lanes):
-                    play_lane(config, lane, scratch, policy, tracker.advance)
+                hashes = {
+                    lane: play_lane(config, lane, scratch, policy, tracker.advance) for lane in range(config.lanes)
+                }
         num_episodes = _join_episodes(config, scratch)
-        write_manifest(scratch, config, num_episodes)
+        lanes = [hashes[lane] for lane in range(config.lanes)]
+        known = {"frames.npy": [lane.frames for lane in lanes], "ram.npy": [lane.ram for lane in lanes]}
+        write_manifest(scratch, config, num_episodes, known)
         write_stamps(scratch)
         os.rename(scratch, final)
         sync_directory(final.parent)
@@ -108,7 +111,9 @@ def _allocate(path: Path, shape: tuple[int, ...]) -> None:
             ) from error
 
 
-def _play_in_processes(config: StoreConfig, directory: Path, num_workers: int, tracker: Tracker) -> None:
+def _play_in_processes(
+    config: StoreConfig, directory: Path, num_workers: int, tracker: Tracker
+) -> dict[int, LaneHashes]:
     """`num_workers` processes, each fed by a thread with the next lane; on the first failure all are ended."""
     lanes: queue.SimpleQueue[int] = queue.SimpleQueue()
     for lane in range(config.lanes):
@@ -124,8 +129,7 @@ def _play_in_processes(config: StoreConfig, directory: Path, num_workers: int, t
     try:
         futures = [pool.submit(worker.play_all, lanes, report) for worker in workers]
         done, _ = wait(futures, return_when=FIRST_EXCEPTION)
-        for future in done:
-            future.result()
+        return {lane: hashes for future in done for lane, hashes in future.result().items()}
     finally:
         for worker in workers:
             worker.process.kill()
@@ -144,15 +148,16 @@ class _Worker:
         self.process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True, bufsize=1)
         self.game = config.game
 
-    def play_all(self, lanes: "queue.SimpleQueue[int]", report: Callable[[int], None]) -> None:
+    def play_all(self, lanes: "queue.SimpleQueue[int]", report: Callable[[int], None]) -> dict[int, LaneHashes]:
+        hashes: dict[int, LaneHashes] = {}
         while True:
             try:
                 lane = lanes.get_nowait()
             except queue.Empty:
-                return
-            self._play(lane, report)
+                return hashes
+            hashes[lane] = self._play(lane, report)
 
-    def _play(self, lane: int, report: Callable[[int], None]) -> None:
+    def _play(self, lane: int, report: Callable[[int], None]) -> LaneHashes:
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         assert self.process.stderr is not None
@@ -160,8 +165,8 @@ class _Worker:
             self.process.stdin.write(f"{lane}\n")
         for line in self.process.stdout:
             match line.split(" ", 2):
-                case ["done\n"]:
-                    return
+                case ["done", frames, ram]:
+                    return LaneHashes(frames, ram.strip())
                 case ["error", number, reason]:
                     raise OSError(int(number), f"lane {lane}: {reason.strip()}")
                 case [rows]:

@@ -46,7 +46,8 @@ def open_ale(game: Game, seed: int) -> ALEInterface:
 
 
 class Lane:
-    """A stream of lives of one game. `frame` and `ram` hold the present state and are overwritten by each step.
+    """A stream of lives of one game. Each step writes the new state into `frame` and `ram`, which may be replaced by
+    arrays of the caller's.
 
     Everything random in lane i under seed s comes from the stream (s, game, purpose, i): what a lane plays
     does not depend on the other lanes, nor on the process it runs in.

@@ -4,17 +4,20 @@
         frames.npy     uint8 [N, 210, 160]
         ram.npy        uint8 [N, 128]     the whole RAM, so that labels can be derived with any annotation set
         episodes.npy   (lane, start, length, ram_before) [E]
-        manifest.json  config, versions, counts, sha256 of every file
+        manifest.json  config, versions, counts, sha256 of every file, in slices: its header, then each lane
 
 A store is built elsewhere and renamed into place when complete, so a directory with this name is a whole store.
 """
 
+import hashlib
 import json
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.metadata import version
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal
 
@@ -25,7 +28,7 @@ from manicap.atari.emulator import FRAME_SHAPE, RAM_SIZE
 from manicap.atari.games import find_game
 from manicap.core.config import config_hash, from_dict, to_dict
 from manicap.core.errors import UserError
-from manicap.core.files import sha256_file, write_json
+from manicap.core.files import sha256_slice, write_json
 
 FORMAT = 1
 ARRAYS = ("frames.npy", "ram.npy", "episodes.npy")
@@ -117,14 +120,26 @@ class Store:
     @property
     def fingerprint(self) -> str:
         """12 hex digits that name the bytes of this store."""
-        return str(self.manifest["files"]["frames.npy"]["sha256"])[:12]
+        hashes = "".join(entry[2] for entry in self.manifest["files"]["frames.npy"]["slices"])
+        return hashlib.sha256(hashes.encode()).hexdigest()[:12]
 
 
-def write_manifest(directory: Path, config: StoreConfig, num_episodes: int) -> None:
-    """Describe the arrays of a finished collection. Holds no dates: equal collections, equal bytes."""
-    files = {
-        name: {"bytes": (directory / name).stat().st_size, "sha256": sha256_file(directory / name)} for name in ARRAYS
-    }
+def write_manifest(
+    directory: Path, config: StoreConfig, num_episodes: int, lane_hashes: Mapping[str, Sequence[str]] | None = None
+) -> None:
+    """Describe the arrays of a finished collection. Holds no dates: equal collections, equal bytes.
+
+    `lane_hashes` are those of each lane's slice of a file, where they are known already.
+    """
+    files = {}
+    for name in ARRAYS:
+        path = directory / name
+        slices = _slices(path, config)
+        known = dict(zip(slices[1:], (lane_hashes or {}).get(name, ()), strict=False))
+        files[name] = {
+            "bytes": path.stat().st_size,
+            "slices": [[*ends, known.get(ends) or sha256_slice(path, *ends)] for ends in slices],
+        }
     manifest = {
         "format": FORMAT,
         "config": to_dict(config),
@@ -200,14 +215,33 @@ def _inspect(path: Path, always_hash: bool) -> tuple[Store | None, list[str]]:
 
     stamps = {name: (path / name).stat().st_mtime_ns for name in ARRAYS}
     if always_hash or _read_stamps(path) != stamps:
-        faults = [
-            f"{name} has changed (its sha256 is not the manifest's)"
-            for name, entry in expected.items()
-            if sha256_file(path / name) != entry["sha256"]
-        ]
+        faults = _changed_files(path, expected)
         if not faults:
             write_stamps(path)
     return store, faults
+
+
+def _slices(path: Path, config: StoreConfig) -> list[tuple[int, int]]:
+    """Byte ranges of the file: the header, then each lane's rows; a file that is not by rows is one slice."""
+    size = path.stat().st_size
+    if path.name == "episodes.npy":
+        return [(0, size)]
+    array = np.load(path, mmap_mode="r")
+    row_bytes = array.nbytes // len(array)
+    starts = [array.offset + config.lane_start(lane) * row_bytes for lane in range(config.lanes)]
+    return list(pairwise([0, *starts, size]))
+
+
+def _changed_files(path: Path, expected: Mapping[str, Any]) -> list[str]:
+    """Hash all slices, on all cores; a sentence for each file that is not what the manifest says."""
+    jobs = [(name, start, stop, sha256) for name in expected for start, stop, sha256 in expected[name]["slices"]]
+    with ThreadPoolExecutor() as pool:  # hashing releases Python's lock
+        found = pool.map(lambda job: sha256_slice(path / job[0], job[1], job[2]), jobs)
+        wrong = [job for job, sha256 in zip(jobs, found, strict=True) if sha256 != job[3]]
+    sentences: dict[str, str] = {}
+    for name, start, stop, _ in wrong:
+        sentences.setdefault(name, f"{name} has changed (the sha256 of bytes {start} to {stop} is not the manifest's)")
+    return list(sentences.values())
 
 
 def _read_stamps(path: Path) -> Any:

@@ -56,6 +56,17 @@ def sha256_file(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+def sha256_slice(path: Path, start: int, stop: int) -> str:
+    """Hex sha256 of the bytes start .. stop-1 of a file, read in pieces."""
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        file.seek(start)
+        while start < stop and (piece := file.read(min(1 << 20, stop - start))):
+            digest.update(piece)
+            start += len(piece)
+    return digest.hexdigest()
+
+
 @contextlib.contextmanager
 def exclusive_lock(path: Path, on_wait: Callable[[], None]) -> Iterator[None]:
     """Hold an advisory lock on `path`, calling `on_wait` first if another process has it.
