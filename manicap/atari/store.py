@@ -213,7 +213,7 @@ def _inspect(path: Path, always_hash: bool) -> tuple[Store | None, list[str]]:
     if faults:
         return None, faults
 
-    stamps = {name: (path / name).stat().st_mtime_ns for name in ARRAYS}
+    stamps = {name: (path / name).stat().st_mtime_ns for name in (*ARRAYS, "manifest.json")}
     if always_hash or _read_stamps(path) != stamps:
         faults = _changed_files(path, expected)
         if not faults:
@@ -254,6 +254,6 @@ def _read_stamps(path: Path) -> Any:
 def write_stamps(path: Path) -> None:
     """Remember the time stamps of files just verified. In a read-only directory every open hashes them instead."""
     try:
-        write_json(path / _STAMP, {name: (path / name).stat().st_mtime_ns for name in ARRAYS})
+        write_json(path / _STAMP, {name: (path / name).stat().st_mtime_ns for name in (*ARRAYS, "manifest.json")})
     except OSError:
         return
