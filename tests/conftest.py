@@ -1,5 +1,7 @@
 """Stores shared by the whole suite, and threads fixed so that bytes can be compared."""
 
+import subprocess
+
 import pytest
 import torch
 
@@ -29,3 +31,15 @@ def breakout_store(data_dir):
 def one_thread():
     """Small tensors gain nothing from a second thread, and bytes are compared between processes."""
     torch.set_num_threads(1)
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A disk of 4 MB."""
+    target = tmp_path / "disk"
+    target.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", target], capture_output=True, text=True)
+    if mounted.returncode:
+        pytest.skip(f"needs the right to mount a tmpfs: {mounted.stderr.strip()}")
+    yield target
+    subprocess.run(["umount", target], check=True)

@@ -23,6 +23,7 @@ import torch
 from manicap.atari.splits import Rows
 from manicap.core.config import check_config, to_dict, write_toml
 from manicap.core.errors import Failure, Interruption, UserError
+from manicap.core.files import exclusive_lock
 from manicap.core.paths import DATA_DIR
 from manicap.core.progress import Tracker
 from manicap.losses.gather import mean_over_processes
@@ -58,9 +59,13 @@ def pretrain(
 ) -> Path:
     """Train `config` in `run_dir` from wherever it is; afterwards `run_dir` holds the encoder."""
     check_config(config)
-    with join_processes(use_cuda=choose_device(execution.device).type == "cuda") as processes:
+    with ExitStack() as stack:
+        use_cuda = choose_device(execution.device).type == "cuda"
+        processes = stack.enter_context(join_processes(use_cuda))
         if processes.is_first:
             claim_run(run_dir, config, execution.force)
+            waiting = f"another process is training {run_dir}: waiting for it"
+            stack.enter_context(exclusive_lock(run_dir / ".lock", lambda: print_line(waiting)))
         processes.barrier()
         if not (run_dir / "encoder.json").is_file():
             run = Run(prepare(config, execution, data_dir, processes), run_dir)
@@ -219,7 +224,12 @@ class Run:
             "metrics_bytes": self.metrics_bytes,
             "seconds": self.seconds + time.monotonic() - self.started,
         }
-        self.checkpoints.save(self.progress.step, state)
+        try:
+            self.checkpoints.save(self.progress.step, state)
+        except OSError as error:
+            raise Failure(
+                f"cannot write the checkpoint of step {self.progress.step}: {error.strerror}; {self.last_good()}"
+            ) from error
 
     def finish(self) -> None:
         """Write the encoder and its description, which make the run a finished one."""

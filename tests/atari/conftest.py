@@ -26,18 +26,6 @@ def start_manicap():
         process.communicate()
 
 
-@pytest.fixture
-def small_disk(tmp_path):
-    """Mounts a small tmpfs; the function it gives remounts it read-only."""
-    target = tmp_path / "disk"
-    target.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", target], capture_output=True, text=True)
-    if mounted.returncode:
-        pytest.skip(f"needs the right to mount a tmpfs: {mounted.stderr.strip()}")
-    yield target
-    subprocess.run(["umount", target], check=True)
-
-
 def child_pids(pid: int) -> list[int]:
     """Processes started by any thread of `pid`."""
     found = []

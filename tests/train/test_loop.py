@@ -11,7 +11,7 @@ from manicap.train.encoder_files import load_encoder
 from manicap.train.loop import Run, describe_differences, pretrain
 from manicap.train.setup import Execution
 from tests.methods.small import small_config
-from tests.train.runner import EXECUTION, result_bytes, run_to_end
+from tests.train.runner import EXECUTION, fork_server, result_bytes, run_to_end
 
 
 def read_metrics(run_dir, split):
@@ -136,6 +136,28 @@ def test_clipping_bounds_the_gradient(data_dir, tmp_path, monkeypatch):
     monkeypatch.setattr(Run, "step", measured)
     run_to_end(small_config("vae", max_steps=3, clip_gradient_norm=0.5), tmp_path / "run", data_dir)
     assert max(norms) <= 0.5 * (1 + 1e-5)
+
+
+def test_two_processes_on_one_run_train_it_once(data_dir, tmp_path):
+    config = small_config("st-dim")
+    run_to_end(config, tmp_path / "alone", data_dir)
+    context = fork_server()
+    processes = [context.Process(target=run_to_end, args=(config, tmp_path / "run", data_dir)) for _ in range(2)]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join(120)
+    assert [process.exitcode for process in processes] == [0, 0]
+    assert result_bytes(tmp_path / "run") == result_bytes(tmp_path / "alone")
+
+
+def test_a_full_disk_stops_the_run_and_the_checkpoint_before_stays(data_dir, small_disk):
+    # A checkpoint of this model holds 285,224 parameters three times over, 3.4 MB: the disk of 4 MB takes one.
+    sentence = "cannot write the checkpoint of step 2: No space left on device; the checkpoint of step 1 stays"
+    with pytest.raises(Failure, match=sentence):
+        run_to_end(small_config("st-dim"), small_disk / "run", data_dir)
+    state = CheckpointStore(small_disk / "run" / "checkpoints").load_newest(pytest.fail)
+    assert state["progress"]["step"] == 1
 
 
 def test_differences_are_named_leaf_by_leaf():
