@@ -1,1 +1,8 @@
-"""Losses as pure functions, one family a file. Nothing here knows an encoder, a method or a training loop."""
+"""Pure loss functions, one family a file. The capacity regularizer is meant for anyone's training loop:
+
+from manicap.losses import CapacityRegularizer, nuclear_norm
+"""
+
+from manicap.losses.capacity import CapacityRegularizer, nuclear_norm
+
+__all__ = ["CapacityRegularizer", "nuclear_norm"]

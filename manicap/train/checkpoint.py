@@ -27,7 +27,10 @@ class CheckpointStore:
         """Write a checkpoint, then forget all but the last two."""
         path = self.directory / f"step-{step:08d}.pt"
         with atomic_file(path) as file:
-            torch.save(state, file)
+            try:
+                torch.save(state, file)
+            except RuntimeError as error:  # torch hides what the disk said behind an error of its own
+                raise error.__context__ if isinstance(error.__context__, OSError) else error from None
         write_json(path.with_suffix(".json"), {"sha256": sha256_file(path), "bytes": path.stat().st_size, "step": step})
         for entry in self._entries()[:-KEEP]:
             entry.unlink()
