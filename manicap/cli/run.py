@@ -47,8 +47,8 @@ def run(
         config: What to train.
         evaluation: How to probe it.
         execution: How to run it.
-        preset: quick (minutes on two cores), standard (hours), paper (the paper's setting). Other flags change single
-            values of it.
+        preset: quick (minutes on two cores), standard (an hour or two), paper (the paper's setting). Other
+            flags change single values of it.
         seeds: Seeds, one run each.
         runs_dir: Where runs live.
         data_dir: Where stores live.

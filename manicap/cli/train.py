@@ -43,8 +43,8 @@ def pretrain(
     Args:
         config: What to train.
         execution: How to run it.
-        preset: quick (minutes on two cores), standard (hours), paper (Tables 3 and 4 of arXiv 2405.13848). Other flags
-            change single values of it.
+        preset: quick (minutes on two cores), standard (an hour or two), paper (Tables 3 and 4 of
+            arXiv 2405.13848). Other flags change single values of it.
         name: Directory of the run under runs-dir; made from the config if absent.
         runs_dir: Where runs live.
         data_dir: Where stores live.

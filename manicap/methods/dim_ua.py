@@ -41,6 +41,7 @@ class DIMUASettings(Settings):
 @dataclass(frozen=True)
 class DIMUAWeightedSettings(DIMUASettings):
     target: Literal["mean", "membership"] = "membership"
+    """What the global term predicts from: here the mean of the charts weighted by the membership."""
 
 
 @dataclass(frozen=True)
