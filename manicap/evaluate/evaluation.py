@@ -7,7 +7,7 @@ evaluate(lambda frames: frames.mean(3).reshape(len(frames), -1), game="pong", in
 
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Protocol, Self
 
@@ -114,72 +114,26 @@ def evaluate(
         raise unknown_choice("probe", probe, PROBES)
     frozen = FrozenEncoder(encoder, input, normalization, arrays)
     named_floors = _name_floors(floors)
-
     opened = _open(store, game, steps, store_seed, data_dir, quiet)
-    splits = probe_splits(opened, rules, annotation_set, seed)
-    bench = _Bench(opened, splits, rules, annotation_set, seed)
-    if isinstance(probe, str):
-        builder = _linear_for(opened.config.steps) if probe == "linear" else PROBES[probe]
-    else:
-        builder = probe
+    bench = _Bench(opened, probe_splits(opened, rules, annotation_set, seed), rules, annotation_set, seed)
+    extraction = _Extraction(None if cache_dir is None else Path(cache_dir), batch_size, width, quiet)
+    builder = probe if callable(probe) else _builder(probe, opened.config.steps)
 
-    start = time.perf_counter()
-    rows = np.concatenate([part.rows for part in bench.parts])
-    cache = None if cache_dir is None else Path(cache_dir)
-    features = extract_features(
-        frozen, opened, rows, cache_dir=cache, fingerprint=fingerprint, batch_size=batch_size, quiet=quiet
-    )
-    feature_width = features.shape[1]
-    if width is not None:
-        features = project_features(features, width, seed)
-    encoded = time.perf_counter()
-    fitted = builder(rules, seed, quiet)
-    scores, decoded = bench.score(fitted, features)
-    seconds = {"features": encoded - start, "probe": time.perf_counter() - encoded}
-
-    evaluation = Evaluation(
-        game=opened.config.game,
-        protocol=rules.name,
-        annotation_set=annotation_set,
-        probe=fitted.name,
-        probe_options=asdict(fitted.config),
-        width=features.shape[1],
-        feature_width=feature_width,
-        seed=seed,
-        steps=opened.config.steps,
-        store=opened.fingerprint,
-        encoder=fingerprint or frozen.fingerprint(),
-        threads=torch.get_num_threads(),
-        counts=splits.counts,
-        categories=bench.categories,
-        scores=scores,
-        seconds=seconds,
-        predictions=bench.predictions(decoded),
-    )
+    evaluation = bench.evaluate(frozen, fingerprint, extraction, builder)
     for name, floor in named_floors.items():
         if floor == "majority":
-            evaluation.floors[name] = bench.score(MajorityClass(), features)[0]
+            no_features = np.zeros((len(bench.rows), 1), np.float32)
+            evaluation.floors[name] = bench.score(MajorityClass(), no_features)[0]
         elif isinstance(floor, Evaluation):
             evaluation.add_floor(name, floor)
         else:
-            other = evaluate(
-                floor,
-                protocol=protocol,
-                annotation_set=annotation_set,
-                seed=seed,
-                probe=builder,
-                width=width,
-                input=input,
-                normalization=normalization,
-                arrays=arrays,
-                floors=(),
-                store=opened,
-                cache_dir=cache_dir,
-                batch_size=batch_size,
-                quiet=quiet,
-            )
-            evaluation.add_floor(name, other)
+            other = FrozenEncoder(floor, input, normalization, arrays)
+            evaluation.add_floor(name, bench.evaluate(other, None, extraction, builder))
     return evaluation
+
+
+def _builder(probe: str, steps: int) -> ProbeBuilder:
+    return _linear_for(steps) if probe == "linear" else PROBES[probe]
 
 
 def _linear_for(steps: int) -> ProbeBuilder:
@@ -193,14 +147,26 @@ def _linear_for(steps: int) -> ProbeBuilder:
     return lambda protocol, seed, quiet: LinearProbes(config, protocol, seed, quiet)
 
 
+@dataclass(frozen=True)
+class _Extraction:
+    """How features are made: where they are cached, and the width they are projected to."""
+
+    cache_dir: Path | None
+    batch_size: int
+    width: int | None
+    quiet: bool
+
+
 class _Bench:
-    """A split store with its labels: fits a probe on features of the parts' rows, and scores it."""
+    """A split store with its labels: extracts features of the parts' rows, fits a probe on them, and scores it."""
 
     def __init__(
         self, store: Store, splits: ProbeSplits, protocol: ProbeProtocol, annotation_set: str, seed: int
     ) -> None:
-        self.store, self.splits, self.protocol, self.seed = store, splits, protocol, seed
+        self.store, self.splits, self.protocol = store, splits, protocol
+        self.annotation_set, self.seed = annotation_set, seed
         self.parts = (splits.train, splits.val, splits.test)
+        self.rows = np.concatenate([part.rows for part in self.parts])
         self.labels = [self._labels(part, annotation_set) for part in self.parts]
         everything = categories_of(find_game(store.config.game), annotation_set)
         present = {name: tuple(v for v in found if v in splits.variables) for name, found in everything.items()}
@@ -210,6 +176,46 @@ class _Bench:
                 f"none of the variables that vary in {store.path} ({', '.join(splits.variables)}) is in a category of"
                 f" {annotation_set}; collect more steps (now {store.config.steps})"
             )
+
+    def evaluate(
+        self, encoder: FrozenEncoder, fingerprint: str | None, extraction: _Extraction, builder: ProbeBuilder
+    ) -> Evaluation:
+        """An encoder's scores with all that they depend on, without floors."""
+        start = time.perf_counter()
+        features = extract_features(
+            encoder,
+            self.store,
+            self.rows,
+            cache_dir=extraction.cache_dir,
+            fingerprint=fingerprint,
+            batch_size=extraction.batch_size,
+            quiet=extraction.quiet,
+        )
+        feature_width = features.shape[1]
+        if extraction.width is not None:
+            features = project_features(features, extraction.width, self.seed)
+        encoded = time.perf_counter()
+        probe = builder(self.protocol, self.seed, extraction.quiet)
+        scores, decoded = self.score(probe, features)
+        return Evaluation(
+            game=self.store.config.game,
+            protocol=self.protocol.name,
+            annotation_set=self.annotation_set,
+            probe=probe.name,
+            probe_options=asdict(probe.config),
+            width=features.shape[1],
+            feature_width=feature_width,
+            seed=self.seed,
+            steps=self.store.config.steps,
+            store=self.store.fingerprint,
+            encoder=fingerprint or encoder.fingerprint(),
+            threads=torch.get_num_threads(),
+            counts=self.splits.counts,
+            categories=self.categories,
+            scores=scores,
+            seconds={"features": encoded - start, "probe": time.perf_counter() - encoded},
+            predictions=self._predictions(decoded),
+        )
 
     def score(self, probe: Probe, features: Features) -> tuple[Scores, Labels]:
         """Scores, and the decoded labels of every test frame."""
@@ -223,7 +229,7 @@ class _Bench:
         scores = score_labels(test.labels[scored], decoded[scored], self.splits.variables, self.categories)
         return scores, decoded
 
-    def predictions(self, decoded: Labels) -> Predictions:
+    def _predictions(self, decoded: Labels) -> Predictions:
         test = self.splits.test
         return Predictions(self.splits.variables, test.rows, test.episodes, self.labels[2], decoded)
 

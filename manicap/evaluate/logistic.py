@@ -6,6 +6,14 @@ Features are standardised by the training frames, so that one `l2` means the sam
 penalised. The variables' terms do not share weights, so the joint minimum is each variable's own. Classes that
 training lacks are left out: their bias would go to minus infinity. Equal to scikit-learn's
 `LogisticRegression(C=1 / (n l2))`.
+
+Features of a network are strongly correlated, and plain L-BFGS takes hundreds of steps. Here it moves A instead of W:
+
+    W = A S V^T,   S = diag(lambda_j / 2 + l2)^(-1/4)
+
+with V, lambda the eigenvectors and eigenvalues of the features' correlation matrix. The minimum is the same, and the
+curvatures are less far apart: the power -1/2 would make them alike at W = 0, but not at the minimum, where few frames
+are uncertain, and -1/4 came closest in the fewest steps. Directions without variance have no gradient and are left out.
 """
 
 from dataclasses import dataclass
@@ -27,9 +35,10 @@ _ROWS = 4096
 @dataclass(frozen=True)
 class LogisticConfig:
     l2: float = 1e-3
-    max_iterations: int = 200
+    max_iterations: int = 60
+    """60 come within about 1 % of the minimal loss on Pong, trained or untrained."""
     tolerance: float = 3e-4
-    """Converged when no component of the gradient is larger: the loss is then within 0.1% of the minimum."""
+    """Converged earlier when no component of the gradient by A is larger."""
 
 
 class LogisticProbes:
@@ -44,13 +53,9 @@ class LogisticProbes:
         """Sets `weights_` [C, F], `bias_` [C], `loss_` and `gradient_` (its largest component). `val` is not used."""
         self.columns_ = ClassColumns.from_labels(train.labels, "drop")
         self.mean_, self.std_ = _moments(train.features)
-        z = self._standardise(train.features)
-        targets = self.columns_.targets(train.labels)
-        self.weights_ = torch.zeros(self.columns_.num_rows, z.shape[1])
-        self.bias_ = torch.zeros(self.columns_.num_rows)
-        self.weights_.grad, self.bias_.grad = torch.zeros_like(self.weights_), torch.zeros_like(self.bias_)
+        problem = _Objective(self._standardise(train.features), train.labels, self.columns_, self.config.l2)
         optimizer = torch.optim.LBFGS(
-            [self.weights_, self.bias_],
+            [problem.scaled, problem.bias],
             lr=1,
             max_iter=self.config.max_iterations,
             tolerance_grad=self.config.tolerance,
@@ -61,13 +66,14 @@ class LogisticProbes:
         with Tracker("logistic probe", self.config.max_iterations, "iterations", self.quiet) as tracker:
 
             def closure() -> Tensor:
-                loss = self._loss_and_gradient(z, targets)
+                loss = problem.loss_and_gradient()
                 tracker.advance(detail=f"loss {float(loss):.4f}")
                 return loss
 
             optimizer.step(closure)
-        self.loss_ = float(self._loss_and_gradient(z, targets))
-        self.gradient_ = max(float(self.weights_.grad.abs().max()), float(self.bias_.grad.abs().max()))
+        self.loss_ = float(problem.loss_and_gradient())
+        self.gradient_ = max(float(x.grad.abs().max()) for x in (problem.scaled, problem.bias) if x.grad is not None)
+        self.weights_, self.bias_ = problem.weights(), problem.bias
         return self
 
     def predict(self, features: NDArray[np.float32]) -> Labels:
@@ -81,20 +87,49 @@ class LogisticProbes:
     def _standardise(self, features: NDArray[np.float32]) -> Tensor:
         return torch.from_numpy((features - self.mean_) / self.std_)
 
-    def _loss_and_gradient(self, z: Tensor, targets: Tensor) -> Tensor:
-        """The objective summed over the variables; its gradient is left in `.grad`. In pieces, to bound the logits."""
-        assert self.weights_.grad is not None
-        assert self.bias_.grad is not None
-        torch.mul(self.weights_, self.config.l2, out=self.weights_.grad)
-        self.bias_.grad.zero_()
-        total = self.config.l2 / 2 * self.weights_.double().square().sum()
-        for z_piece, targets_piece in zip(z.split(_ROWS), targets.split(_ROWS), strict=True):
-            logits = torch.addmm(self.bias_, z_piece, self.weights_.T)
-            losses, residual = self.columns_.loss_and_residual(logits, targets_piece)
-            total = total + losses.double().sum() / len(z)
-            self.weights_.grad.addmm_(residual.T, z_piece, alpha=1 / len(z))
-            self.bias_.grad += residual.sum(0) / len(z)
+
+class _Objective:
+    """The objective summed over the variables, as a function of `scaled`, the A above, [C, R], and `bias` [C]."""
+
+    def __init__(self, z: Tensor, labels: Labels, columns: ClassColumns, l2: float) -> None:
+        self.columns, self.l2 = columns, l2
+        self.targets = columns.targets(labels)
+        variances, self.directions = _principal_directions(z)
+        self.z = torch.cat([piece @ self.directions for piece in z.split(_ROWS)])
+        self.scale = (variances / 2 + l2) ** -0.25
+        self.scaled, self.bias = torch.zeros(columns.num_rows, len(variances)), torch.zeros(columns.num_rows)
+        self.scaled.grad, self.bias.grad = torch.zeros_like(self.scaled), torch.zeros_like(self.bias)
+
+    def weights(self) -> Tensor:
+        """W, by the standardised features."""
+        return (self.scaled * self.scale) @ self.directions.T
+
+    def loss_and_gradient(self) -> Tensor:
+        """The objective; its gradient is left in `.grad`. In pieces of frames, to bound the logits."""
+        assert self.scaled.grad is not None
+        assert self.bias.grad is not None
+        weights = self.scaled * self.scale
+        total = self.l2 / 2 * weights.double().square().sum()
+        gradient = self.l2 * weights
+        self.bias.grad.zero_()
+        for z, targets in zip(self.z.split(_ROWS), self.targets.split(_ROWS), strict=True):
+            losses, residual = self.columns.loss_and_residual(torch.addmm(self.bias, z, weights.T), targets)
+            total = total + losses.double().sum() / len(self.z)
+            gradient.addmm_(residual.T, z, alpha=1 / len(self.z))
+            self.bias.grad += residual.sum(0) / len(self.z)
+        torch.mul(gradient, self.scale, out=self.scaled.grad)
         return total
+
+
+def _principal_directions(z: Tensor) -> tuple[Tensor, Tensor]:
+    """Eigenvalues [R] and eigenvectors [F, R] of Z^T Z / n, without the directions in which nothing varies."""
+    live = z.any(0).nonzero().flatten()
+    x = z if len(live) == z.shape[1] else z[:, live]
+    variances, found = torch.linalg.eigh(x.T @ x / len(x))
+    kept = variances > 1e-6 * variances[-1]
+    directions = torch.zeros(z.shape[1], int(kept.sum()))
+    directions[live] = found[:, kept]
+    return variances[kept], directions
 
 
 def _moments(features: NDArray[np.float32]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
