@@ -86,7 +86,7 @@ def preset_config(name: PresetName, game: str, method: str) -> PretrainConfig:
     settings = find_method(method).settings_type.preset(name)
     common: dict[str, Any] = {"game": game, "method": method, "settings": settings}
     if name == "quick":
-        return PretrainConfig(**common, collect_steps=12_000, max_steps=600)
+        return PretrainConfig(**common, collect_steps=12_000, max_steps=500)
     if name == "standard":
         return PretrainConfig(**common, collect_steps=50_000, max_steps=12_000)
     return PretrainConfig(**common)
