@@ -10,6 +10,7 @@ from manicap.methods.dim_ua import DIMUA, DIMUACPlus, DIMUAWeighted
 from manicap.methods.global_t_dim import GlobalTDIM
 from manicap.methods.jsd_st_dim import JSDSTDIM
 from manicap.methods.pixel_pred import PixelPred
+from manicap.methods.simclr import SimCLR, SimCLRCPlus
 from manicap.methods.st_dim import STDIM
 from manicap.methods.supervised import Supervised
 from manicap.methods.vae import VAE
@@ -29,6 +30,8 @@ METHODS: dict[str, type[Method]] = {
     "supervised": Supervised,
     "random-cnn": RandomCNN,
     "majority": Majority,
+    "simclr": SimCLR,
+    "simclr-c+": SimCLRCPlus,
 }
 
 

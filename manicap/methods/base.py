@@ -19,13 +19,15 @@ from manicap.nn.encoders import Encoded, Encoder, ImpalaCNN, NatureCNN
 ProbeInput = Literal["output", "backbone"]
 """`output` is what the method's paper probes; `backbone` the flattened convolution features, of one width for all."""
 PresetName = Literal["quick", "standard", "paper"]
+Domain = Literal["atari", "images"]
+"""What a method learns from: frames of a game, or augmented views of images."""
 
 
 class Batch(NamedTuple):
     """What the loop hands to `Method.loss`."""
 
     frames_BTCHW: Tensor
-    """uint8; T = `frames_per_sample` consecutive frames of one life."""
+    """T = `frames_per_sample`. Atari: consecutive uint8 frames of one life. Images: float views, normalised."""
     labels_BV: Tensor | None = None
     """Labels of each sample's first frame, int64, for methods with `needs_labels`."""
     generator: torch.Generator | None = None
@@ -51,6 +53,10 @@ class MethodContext:
     """Channels, height, width."""
     num_variables: int = 0
     """Labelled variables, for methods with `needs_labels`."""
+    mean: tuple[float, ...] = ()
+    """Of the data's channels scaled to [0, 1], for methods on images; empty: nothing is subtracted."""
+    std: tuple[float, ...] = ()
+    """Likewise; empty: nothing is divided."""
 
 
 ENCODERS: dict[str, type[Encoder]] = {"nature": NatureCNN, "impala": ImpalaCNN}
@@ -68,13 +74,17 @@ class Settings:
         """The settings for a preset; `paper` is the defaults."""
         return cls()
 
+    def build_encoder(self, context: MethodContext) -> Encoder:
+        return ENCODERS[self.encoder](*context.input_shape)
+
 
 class Method(nn.Module):
     """Base of all methods."""
 
+    domain: ClassVar[Domain] = "atari"
     settings_type: ClassVar[type[Settings]] = Settings
     frames_per_sample: int = 2
-    """Consecutive frames in a sample: 2 for pairs (t, t+1)."""
+    """Consecutive frames in a sample, 2 for pairs (t, t+1); or views of an image."""
     is_trained: ClassVar[bool] = True
     """False for baselines that are used as they are initialised."""
     needs_labels: ClassVar[bool] = False
@@ -86,7 +96,7 @@ class Method(nn.Module):
     def __init__(self, settings: Settings, context: MethodContext) -> None:
         super().__init__()
         self.context = context
-        self.encoder = ENCODERS[settings.encoder](*context.input_shape)
+        self.encoder = settings.build_encoder(context)
 
     def forward(self, batch: Batch) -> LossOutput:
         # DistributedDataParallel hooks into forward; everything else may call `loss` by its name.
@@ -95,6 +105,9 @@ class Method(nn.Module):
     def loss(self, batch: Batch) -> LossOutput:
         """The loss of a batch, as parts that add up to it."""
         raise NotImplementedError
+
+    def after_step(self, progress: float) -> None:
+        """Called after each optimizer step with the fraction of the run done: where momentum targets move."""
 
     def output(self, encoded: Encoded) -> Tensor:
         """The representation `[B, F]` that the method's paper probes."""

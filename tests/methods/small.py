@@ -26,4 +26,6 @@ def small_config(method, **changes):
     return PretrainConfig(**values | {"settings": small_settings(method)} | changes)
 
 
-TRAINED = [name for name, method in METHODS.items() if method.is_trained]
+ATARI = [name for name, method in METHODS.items() if method.domain == "atari"]
+IMAGES = [name for name, method in METHODS.items() if method.domain == "images"]
+TRAINED = [name for name in ATARI if METHODS[name].is_trained]

@@ -1,0 +1,67 @@
+"""NT-Xent, the contrastive loss of SimCLR, for one head or over all pairs of heads."""
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from manicap.losses.gather import gather_rows, row_offset, world_size
+from manicap.losses.pairs import in_float32, require_two_views
+
+MIN_TEMPERATURE = 0.025
+"""exp(-2 / 0.025) = 2e-35 is still a normal float32 number, so no sum of exponentials can vanish."""
+
+
+def nt_xent(z_BND: Tensor, z_other_BND: Tensor, temperature: float = 0.5) -> Tensor:
+    """NT-Xent (arXiv 2002.05709, Eq 1), averaged over all pairs of heads (arXiv 2405.13848, Algorithm 3).
+
+        L      = mean over i, j of L_ij,        L_ij = mean over the 2B anchors of pair (i, j)
+        anchor a = z_bi:   -log( exp(s(a, z'_bj)) / (sum_k exp(s(a, z'_kj)) + sum_{k != b} exp(s(a, z_ki))) )
+        anchor a = z'_bj:  the same with the views exchanged
+        s(a, c) = a . c / (|a| |c| temperature)
+
+    `z_BND` are the heads' outputs on one view, `z_other_BND` on the other; the candidates come from the whole batch of
+    all processes. With one head it is plain NT-Xent.
+
+    A pair's sums over the other view are blocks of one N B x N B matrix, and those over the own view do not depend on
+    the partner head: N^2 B^2 + 2 N B^2 exponentials, where the loop over pairs takes 4 N^2 B^2.
+
+    Deviations: none. Similarities lie in [-1, 1], so exponents are shifted by the constant 1 / temperature and not by
+    each row's maximum; that needs a temperature of at least 0.025.
+    """
+    require_two_views("nt_xent", z_BND, z_other_BND)
+    if not temperature >= MIN_TEMPERATURE:
+        raise ValueError(f"nt_xent needs a temperature of at least {MIN_TEMPERATURE}, got {temperature}")
+    with torch.autocast(z_BND.device.type, enabled=False):
+        z_NBD, z_other_NBD = (F.normalize(in_float32(z), dim=2).transpose(0, 1) for z in (z_BND, z_other_BND))
+        all_NKD, all_other_NKD = (_gather_samples(z) for z in (z_NBD, z_other_NBD))
+        to_other_NBNK = _exponentials(z_NBD, all_other_NKD, temperature)
+        # One process sees the same similarities from both sides.
+        from_other_NBNK = (
+            to_other_NBNK.permute(2, 3, 0, 1) if world_size() == 1 else _exponentials(z_other_NBD, all_NKD, temperature)
+        )
+        own_NB1 = _own_view_sums(z_NBD, all_NKD, temperature)
+        other_NB1 = _own_view_sums(z_other_NBD, all_other_NKD, temperature)
+        denominators = (to_other_NBNK.sum(3) + own_NB1).log().mean() + (from_other_NBNK.sum(3) + other_NB1).log().mean()
+        # The mean over pairs of the positives' similarity is the product of the mean heads.
+        positives = (z_NBD.mean(0) * z_other_NBD.mean(0)).sum(1).mean()
+        return denominators / 2 + (1 - positives) / temperature
+
+
+def _exponentials(z_NBD: Tensor, candidates_NKD: Tensor, temperature: float) -> Tensor:
+    """exp((similarity - 1) / temperature) of every head's anchors with every head's candidates, `[N, B, N, K]`."""
+    N, B, _ = z_NBD.shape
+    similarity = z_NBD.flatten(0, 1) @ candidates_NKD.flatten(0, 1).mT
+    return ((similarity - 1) / temperature).exp().view(N, B, N, -1)
+
+
+def _own_view_sums(z_NBD: Tensor, candidates_NKD: Tensor, temperature: float) -> Tensor:
+    """Sum over the other samples of the same view and head, `[N, B, 1]`."""
+    B = z_NBD.shape[1]
+    exponentials_NBK = ((z_NBD @ candidates_NKD.mT - 1) / temperature).exp()
+    self_BK = torch.zeros_like(exponentials_NBK[0], dtype=torch.bool)
+    self_BK.diagonal(row_offset(B)).fill_(True)
+    return exponentials_NBK.masked_fill(self_BK, 0).sum(2, keepdim=True)
+
+
+def _gather_samples(z_NBD: Tensor) -> Tensor:
+    return gather_rows(z_NBD.transpose(0, 1)).transpose(0, 1)

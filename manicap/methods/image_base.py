@@ -1,0 +1,49 @@
+"""What the methods on images share: a ResNet, and views that each go through it in a call of their own."""
+
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from manicap.methods.base import MethodContext, Settings
+from manicap.nn.encoders import Encoder
+from manicap.nn.resnet import ResNetEncoder, ResNetName, StemName
+
+
+@dataclass(frozen=True)
+class ImageSettings(Settings):
+    """Settings that every method on images has."""
+
+    encoder: ResNetName = "resnet50"  # type: ignore[assignment]  # other networks than Atari's
+    """Backbone (arXiv 1512.03385), without its classifier."""
+    stem: StemName = "cifar"
+    """First layer. cifar: 3 x 3, stride 1. stl10: max pooling after it. imagenet: 7 x 7, stride 2, max pooling."""
+    encoder_width: int = 64
+    """Channels of the backbone's first stage; 64 is the published network, fewer are quicker."""
+
+    def build_encoder(self, context: MethodContext) -> Encoder:
+        return ResNetEncoder(
+            context.input_shape, self.encoder, self.stem, self.encoder_width, context.mean, context.std
+        )
+
+    def problems(self) -> list[str]:
+        return positive_problems(self, "encoder_width")
+
+
+def positive_problems(settings: Settings, *names: str) -> list[str]:
+    """A line for each of these settings that is not positive."""
+    values = {name: getattr(settings, name) for name in names}
+    return [f"{name} must be positive, got {value}" for name, value in values.items() if not value > 0]
+
+
+def view_features(encoder: Encoder, frames_BTCHW: Tensor) -> list[Tensor]:
+    """Pooled features `[B, F]` of each view.
+
+    A call a view, so that batch statistics are those of one view: as in the codes of Barlow Twins, BYOL, SimSiam,
+    VICReg and of arXiv 2104.13712, whose protocol arXiv 2405.13848 follows. SimCLR's own code normalises both views
+    together. One call for both would be no faster: batch 2 x 64, two threads, ... ms against ... .
+    """
+    if len(frames_BTCHW) < 2:
+        raise ValueError(
+            f"batch normalisation needs at least 2 images a process, got frames_BTCHW {list(frames_BTCHW.shape)}"
+        )
+    return [encoder(view_BCHW).features_BF for view_BCHW in frames_BTCHW.unbind(1)]

@@ -1,0 +1,97 @@
+"""Two views and C+: the part that every two-view method shares (arXiv 2405.13848, Algorithm 3).
+
+    L = mean over head pairs (i, j) of L_base(o[:, i], o'[:, j]) - epsilon ||C||_*
+
+    o, o'   outputs of N heads on the two views
+    C       mean over heads of the L2-normalised outputs on the first view, one row a sample
+
+A method computes the base loss over all pairs and hands it to `Charts.regularize`. One head is the plain method.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Self
+
+from torch import Tensor, nn
+
+from manicap.losses.capacity import CapacityRegularizer
+from manicap.methods.base import LossOutput, PresetName, detached
+from manicap.methods.image_base import ImageSettings, positive_problems
+from manicap.nn.heads import Heads
+
+
+@dataclass(frozen=True)
+class TwoViewSettings(ImageSettings):
+    num_heads: int = 1
+    """Charts; the base loss is averaged over all pairs of them. 1 is the plain method, without capacity."""
+    units: int = 2048
+    """Width of each head's output."""
+    hidden_units: int = 2048
+    """Hidden layer of each head."""
+    epsilon: float = 0.0
+    """Weight of the capacity term; 0 leaves it out."""
+    target_ratio: float | None = None
+    """Choose the weight instead so that the capacity term is this fraction of the base loss."""
+
+    @classmethod
+    def preset(cls, name: PresetName) -> Self:
+        """paper: Table 5. standard: ResNet-18. quick: ResNet-18 of half the width, heads of a quarter."""
+        paper = cls()
+        if name == "paper":
+            return paper
+        if name == "standard":
+            return replace(paper, encoder="resnet18")
+        return replace(
+            paper,
+            encoder="resnet18",
+            encoder_width=32,
+            units=max(1, paper.units // 4),
+            hidden_units=max(1, paper.hidden_units // 4),
+        )
+
+    def problems(self) -> list[str]:
+        found = super().problems() + positive_problems(self, "num_heads", "units", "hidden_units")
+        if self.num_heads > self.units > 0:
+            found.append(f"num_heads must not exceed units ({self.units}), got {self.num_heads}: give wider heads")
+        if not self.epsilon >= 0:
+            found.append(f"epsilon must not be negative, got {self.epsilon}")
+        if self.target_ratio is not None:
+            found += positive_problems(self, "target_ratio")
+        return found
+
+
+@dataclass(frozen=True)
+class CapacityDefaults(TwoViewSettings):
+    """The defaults of the C+ variants (arXiv 2405.13848, Table 5 and section 4)."""
+
+    num_heads: int = 8
+    """Charts; the base loss is averaged over all pairs of them. 1 is the plain method, without capacity."""
+    units: int = 256
+    """Width of each head's output."""
+    epsilon: float = 5e-3
+    """Weight of the capacity term; 0 leaves it out."""
+
+
+class Charts(nn.Module):
+    """The heads of a two-view method, and the capacity of their outputs as a regularizer."""
+
+    def __init__(self, num_features: int, settings: TwoViewSettings) -> None:
+        super().__init__()
+        self.heads = Heads(num_features, settings.num_heads, settings.units, settings.hidden_units, batch_norm=True)
+        self.capacity: CapacityRegularizer | None = None
+        # With one head the paper's Figure 3 is the plain method: there is nothing to keep apart.
+        if settings.num_heads > 1 and (settings.epsilon > 0 or settings.target_ratio is not None):
+            epsilon = settings.epsilon if settings.target_ratio is None else None
+            self.capacity = CapacityRegularizer(epsilon, target_ratio=settings.target_ratio)
+
+    def forward(self, features_BF: Tensor) -> Tensor:
+        """`[B, F]` -> `[B, N, D]`."""
+        heads_BND: Tensor = self.heads(features_BF)
+        return heads_BND
+
+    def regularize(self, heads_BND: Tensor, loss: LossOutput) -> LossOutput:
+        """The loss with the capacity term of the first view's heads, where there is one."""
+        if self.capacity is None:
+            return loss
+        capacity, measured = self.capacity(heads_BND, base_loss=loss.total.detach())
+        metrics = detached({f"capacity_{name}": value for name, value in measured.items()})
+        return LossOutput({**loss.parts, "capacity": capacity}, {**loss.metrics, **metrics})
