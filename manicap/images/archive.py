@@ -1,0 +1,144 @@
+"""A dataset's published archive: found, or downloaded with its checksum verified, and unpacked file by file."""
+
+import contextlib
+import hashlib
+import shutil
+import tarfile
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from manicap.core.errors import Failure, UserError
+from manicap.core.files import atomic_file, exclusive_lock
+from manicap.core.progress import Tracker
+
+
+@dataclass(frozen=True)
+class Archive:
+    url: str
+    md5: str
+    """As the authors publish it."""
+    size: str
+    """For messages: `162 MB`."""
+    folder: str
+    """The folder inside it that holds the files."""
+
+    @property
+    def file_name(self) -> str:
+        return self.url.rsplit("/", 1)[-1]
+
+
+def provide_files(directory: Path, archive: Archive, names: Collection[str], download: bool, quiet: bool) -> None:
+    """See that `directory/folder` holds the files `names`: unpack the archive, downloaded first if need be."""
+    if not _missing(directory, archive, names):
+        return
+    path = directory / archive.file_name
+    if not path.exists() and not download:
+        raise UserError(_how_to_get(directory, archive, names))
+    tracker = Tracker("", 0, quiet=quiet)
+    with exclusive_lock(directory / ".lock", lambda: tracker.say(f"waiting for another process in {directory}")):
+        missing = _missing(directory, archive, names)
+        if not missing:
+            return
+        if path.exists():
+            _check_md5(path, archive)
+        else:
+            _download(directory, archive, names, quiet)
+        _unpack(path, directory, archive, missing, quiet)
+
+
+def _missing(directory: Path, archive: Archive, names: Collection[str]) -> list[str]:
+    return [name for name in names if not (directory / archive.folder / name).is_file()]
+
+
+def _how_to_get(directory: Path, archive: Archive, names: Collection[str]) -> str:
+    missing = _missing(directory, archive, names)
+    return (
+        f"{directory} lacks {', '.join(f'{archive.folder}/{name}' for name in missing)}; put the archive"
+        f" {archive.file_name} ({archive.size}, from {archive.url}, md5 {archive.md5}) or its folder {archive.folder}"
+        f" into {directory}"
+    )
+
+
+def _check_md5(path: Path, archive: Archive) -> None:
+    with path.open("rb") as file:
+        found = hashlib.file_digest(file, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()
+    if found != archive.md5:
+        raise UserError(
+            f"{path} ({path.stat().st_size} bytes) has md5 {found}, the published archive ({archive.size}) has"
+            f" {archive.md5}: it is truncated or another file; remove it and call again, or put the right one there"
+        )
+
+
+def _download(directory: Path, archive: Archive, names: Collection[str], quiet: bool) -> None:
+    try:
+        import pooch
+    except ImportError:
+        raise UserError(
+            f"downloading needs pooch: install manicap[images]. Or without it: {_how_to_get(directory, archive, names)}"
+        ) from None
+    pooch.get_logger().setLevel("WARNING")  # the progress says the same
+    bar = _Bar(f"downloading {archive.file_name}", quiet)
+    try:
+        with contextlib.closing(bar):
+            pooch.retrieve(
+                archive.url,
+                known_hash=f"md5:{archive.md5}",
+                fname=archive.file_name,
+                path=directory,
+                downloader=pooch.HTTPDownloader(progressbar=bar, chunk_size=1 << 20),
+            )
+    except (OSError, ValueError) as error:  # no network or no such page; another md5
+        reason = str(error).splitlines()[0]
+        raise Failure(
+            f"{archive.url} could not be downloaded ({reason}); {_how_to_get(directory, archive, names)}"
+        ) from None
+
+
+class _Bar:
+    """Our progress under the interface that pooch calls (that of tqdm)."""
+
+    def __init__(self, title: str, quiet: bool) -> None:
+        self.title, self.quiet = title, quiet
+        self.total = 0  # bytes, set by pooch when it knows
+        self._tracker: Tracker | None = None
+
+    def update(self, num_bytes: int) -> None:
+        if self._tracker is None:
+            self._tracker = Tracker(self.title, max(self.total >> 20, 1), unit="MB", quiet=self.quiet).__enter__()
+            self._bytes = 0
+        self._bytes = min(self._bytes + num_bytes, self.total)
+        self._tracker.advance((self._bytes >> 20) - self._tracker.done)
+
+    def reset(self) -> None:
+        """pooch starts over and fills the bar at the end; ours is full already."""
+
+    def close(self) -> None:
+        if self._tracker is not None:
+            self._tracker.__exit__(None, None, None)
+            self._tracker = None
+
+
+def _unpack(path: Path, directory: Path, archive: Archive, names: Collection[str], quiet: bool) -> None:
+    wanted = {f"{archive.folder}/{name}": directory / archive.folder / name for name in names}
+    with Tracker(f"unpacking {path.name}", len(wanted), unit="files", quiet=quiet) as tracker:
+        try:
+            with tarfile.open(path) as tar:
+                for member in tar:
+                    target = wanted.get(member.name.removeprefix("./"))
+                    if target is None or not member.isfile():
+                        continue
+                    _copy_member(tar, member, target)
+                    tracker.advance()
+        except (tarfile.TarError, EOFError) as error:
+            raise UserError(f"{path} cannot be unpacked ({error}); remove it and call again") from None
+    missing = _missing(directory, archive, names)
+    if missing:
+        raise UserError(f"{path} does not hold {', '.join(missing)}; remove it and call again")
+
+
+def _copy_member(tar: tarfile.TarFile, member: tarfile.TarInfo, target: Path) -> None:
+    source: Any = tar.extractfile(member)
+    with source, atomic_file(target) as file:
+        shutil.copyfileobj(source, file, 1 << 20)
