@@ -106,10 +106,10 @@ class _Bar:
 
     def update(self, num_bytes: int) -> None:
         if self._tracker is None:
-            self._tracker = Tracker(self.title, max(self.total >> 20, 1), unit="MB", quiet=self.quiet).__enter__()
+            self._tracker = Tracker(self.title, _megabytes(self.total), unit="MB", quiet=self.quiet).__enter__()
             self._bytes = 0
-        self._bytes = min(self._bytes + num_bytes, self.total)
-        self._tracker.advance((self._bytes >> 20) - self._tracker.done)
+        self._bytes = min(self._bytes + num_bytes, self.total)  # pooch counts whole chunks
+        self._tracker.advance(_megabytes(self._bytes) - self._tracker.done)
 
     def reset(self) -> None:
         """pooch starts over and fills the bar at the end; ours is full already."""
@@ -118,6 +118,10 @@ class _Bar:
         if self._tracker is not None:
             self._tracker.__exit__(None, None, None)
             self._tracker = None
+
+
+def _megabytes(num_bytes: int) -> int:
+    return -(-num_bytes // 1_000_000)
 
 
 def _unpack(path: Path, directory: Path, archive: Archive, names: Collection[str], quiet: bool) -> None:

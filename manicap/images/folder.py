@@ -1,7 +1,7 @@
 """A folder of images: `train/<class>/*.png` and `test/<class>/*.png` (also jpg, jpeg), all of one size.
 
 A directory of class folders without `train` has no test split. Images are decoded once, into `.manicap/<split>.npy`
-(uint8 [N, 3, H, W]), with `<split>.json` beside it: what was decoded, the sha256 of the array, the mean and the standard
+(uint8 [N, 3, H, W]), with `<split>.json` beside it: what was decoded, the sha256 of the array, the mean and standard
 deviation of its pixels. The array is built anew when a file was added, removed or touched, or the array damaged.
 """
 

@@ -71,7 +71,7 @@ class Recipe:
 
 
 CIFAR10_TSAI2021 = Recipe()
-"""The code of Tsai et al. 2021 (arXiv 2104.13712) for CIFAR-10; its crops have torchvision's default scale and ratio."""
+"""The code of Tsai et al. 2021 (arXiv 2104.13712) for CIFAR-10, with torchvision's default scale and ratio."""
 
 STL10_TSAI2021 = Recipe(
     crop_scale=(0.2, 1.0),

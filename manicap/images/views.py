@@ -119,8 +119,8 @@ def _colour(images_BCHW: Tensor, recipe: Recipe, uniforms: dict[str, Tensor]) ->
 def jitter_factors(uniforms_B4: Tensor, recipe: Recipe) -> Tensor:
     """Factors of brightness, contrast and saturation, and the shift of hue, from numbers uniform in [0, 1)."""
     strengths = (recipe.brightness, recipe.contrast, recipe.saturation)
-    low = torch.tensor([*(max(0.0, 1 - strength) for strength in strengths), -recipe.hue], device=uniforms_B4.device)
-    high = torch.tensor([*(1 + strength for strength in strengths), recipe.hue], device=uniforms_B4.device)
+    low = uniforms_B4.new_tensor([*(max(0.0, 1 - strength) for strength in strengths), -recipe.hue])
+    high = uniforms_B4.new_tensor([*(1 + strength for strength in strengths), recipe.hue])
     return torch.lerp(low, high, uniforms_B4)
 
 

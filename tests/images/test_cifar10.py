@@ -1,0 +1,115 @@
+import re
+import shutil
+
+import numpy as np
+import pytest
+
+from manicap.core.errors import UserError
+from manicap.images.cifar10 import PUBLISHED, RECORD, open_cifar10
+from tests.images.files import CIFAR10, NAMES, write_cifar10
+
+
+def open_small(directory, split="train"):
+    return open_cifar10(directory, split, layout=CIFAR10, download=False)
+
+
+def test_records_become_images_and_labels(tmp_path):
+    written = write_cifar10(tmp_path)
+    train, test = open_small(tmp_path), open_small(tmp_path, "test")
+    batches = [written[f"data_batch_{number}"] for number in range(1, 6)]
+    assert np.array_equal(train.images[:], np.concatenate([images for _, images in batches]))
+    assert train.labels.tolist() == np.concatenate([labels for labels, _ in batches]).tolist()
+    assert train.labels.dtype == np.int64
+    assert np.array_equal(test.images[:], written["test_batch"][1])
+    assert train.class_names == tuple(NAMES)
+    assert train.num_classes == 10
+    assert train.images.shape == (100, 3, 32, 32)
+
+
+def test_pretraining_uses_the_training_images(tmp_path):
+    write_cifar10(tmp_path)
+    assert open_small(tmp_path, "pretrain").fingerprint == open_small(tmp_path).fingerprint
+    assert open_small(tmp_path, "test").fingerprint != open_small(tmp_path).fingerprint
+
+
+def test_the_published_sizes_are_those_of_the_published_files():
+    # 10,000 records of 1 + 3072 bytes; the site says each file should be exactly 30730000 bytes long.
+    assert PUBLISHED.images_per_file * RECORD == 30_730_000
+
+
+def test_images_stay_on_disk_until_indexed(tmp_path):
+    write_cifar10(tmp_path)
+    images = open_small(tmp_path).images
+    assert all(isinstance(part, np.memmap) and not part.flags.writeable for part in images._parts)
+
+
+def test_a_truncated_file_is_named_with_its_size(tmp_path):
+    write_cifar10(tmp_path)
+    path = tmp_path / "cifar-10-batches-bin" / "data_batch_3.bin"
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(UserError, match=f"data_batch_3.bin has {20 * 3073 - 1} bytes, expected {20 * 3073}"):
+        open_small(tmp_path)
+    assert len(open_small(tmp_path, "test")) == 20  # the other split is sound
+
+
+def test_small_files_are_refused_where_the_published_ones_are_expected(tmp_path):
+    write_cifar10(tmp_path)
+    with pytest.raises(UserError, match=r"test_batch.bin has 61460 bytes, expected 30730000"):
+        open_cifar10(tmp_path, "test", download=False)
+
+
+def test_a_label_out_of_range_is_named_with_its_image(tmp_path):
+    write_cifar10(tmp_path)
+    path = tmp_path / "cifar-10-batches-bin" / "data_batch_2.bin"
+    content = bytearray(path.read_bytes())
+    content[7 * RECORD] = 10
+    path.write_bytes(content)
+    with pytest.raises(UserError, match="data_batch_2.bin: image 7 has the label 10, but labels go from 0 to 9"):
+        open_small(tmp_path)
+
+
+def test_missing_files_are_listed_with_where_to_put_them(tmp_path):
+    write_cifar10(tmp_path)
+    (tmp_path / "cifar-10-batches-bin" / "data_batch_5.bin").unlink()
+    with pytest.raises(UserError) as error:
+        open_small(tmp_path)
+    assert "lacks cifar-10-batches-bin/data_batch_5.bin; put the archive cifar-10-binary.tar.gz (162 MB" in str(
+        error.value
+    )
+    assert f"into {tmp_path}" in str(error.value)
+
+
+def test_a_names_file_with_other_than_ten_names_is_refused(tmp_path):
+    write_cifar10(tmp_path)
+    (tmp_path / "cifar-10-batches-bin" / "batches.meta.txt").write_text("cat\ndog\n")
+    with pytest.raises(UserError, match="has 2 class names, expected 10"):
+        open_small(tmp_path)
+
+
+def test_bytes_that_changed_after_the_first_open_are_found(tmp_path):
+    write_cifar10(tmp_path)
+    first = open_small(tmp_path).fingerprint
+    path = tmp_path / "cifar-10-batches-bin" / "data_batch_4.bin"
+    content = bytearray(path.read_bytes())
+    content[100] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(UserError, match=re.escape("the sha256 of data_batch_4.bin is no longer that in manifest.json")):
+        open_small(tmp_path)
+    content[100] ^= 1
+    path.write_bytes(content)
+    assert open_small(tmp_path).fingerprint == first
+
+
+def test_a_copy_elsewhere_has_the_same_fingerprint(tmp_path):
+    write_cifar10(tmp_path / "here")
+    first = open_small(tmp_path / "here").fingerprint
+    shutil.copytree(tmp_path / "here", tmp_path / "there", copy_function=shutil.copyfile)  # new time stamps
+    assert open_small(tmp_path / "there").fingerprint == first
+
+
+def test_a_damaged_manifest_is_said_to_be_one(tmp_path):
+    write_cifar10(tmp_path)
+    open_small(tmp_path)
+    (tmp_path / "cifar-10-batches-bin" / "manifest.json").write_text("{")
+    with pytest.raises(UserError, match="manifest.json is damaged; remove it"):
+        open_small(tmp_path)
