@@ -8,6 +8,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from manicap.core.errors import Failure, UserError
 from manicap.core.files import atomic_file, exclusive_lock
@@ -55,9 +56,8 @@ def _missing(directory: Path, archive: Archive, names: Collection[str]) -> list[
 def _how_to_get(directory: Path, archive: Archive, names: Collection[str]) -> str:
     missing = _missing(directory, archive, names)
     return (
-        f"{directory} lacks {', '.join(f'{archive.folder}/{name}' for name in missing)}; put the archive"
-        f" {archive.file_name} ({archive.size}, from {archive.url}, md5 {archive.md5}) or its folder {archive.folder}"
-        f" into {directory}"
+        f"{directory / archive.folder} lacks {', '.join(missing)}; put the archive {archive.file_name} ({archive.size},"
+        f" from {archive.url}, md5 {archive.md5}) or its folder {archive.folder} into {directory}"
     )
 
 
@@ -74,6 +74,7 @@ def _check_md5(path: Path, archive: Archive) -> None:
 def _download(directory: Path, archive: Archive, names: Collection[str], quiet: bool) -> None:
     try:
         import pooch
+        import requests  # what pooch downloads with
     except ImportError:
         raise UserError(
             f"downloading needs pooch: install manicap[images]. Or without it: {_how_to_get(directory, archive, names)}"
@@ -89,10 +90,11 @@ def _download(directory: Path, archive: Archive, names: Collection[str], quiet: 
                 path=directory,
                 downloader=pooch.HTTPDownloader(progressbar=bar, chunk_size=1 << 20),
             )
-    except (OSError, ValueError) as error:  # no network or no such page; another md5
-        reason = str(error).splitlines()[0]
+    except (requests.RequestException, ValueError) as error:  # no network, no such page; ValueError: another md5
+        lost = isinstance(error, requests.ConnectionError | requests.Timeout)
+        reason = f"no connection to {urlsplit(archive.url).hostname}" if lost else str(error).splitlines()[0]
         raise Failure(
-            f"{archive.url} could not be downloaded ({reason}); {_how_to_get(directory, archive, names)}"
+            f"{archive.file_name} could not be downloaded ({reason}); {_how_to_get(directory, archive, names)}"
         ) from None
 
 

@@ -67,8 +67,8 @@ def test_without_a_network_the_message_says_what_to_put_where(tmp_path, source, 
     with pytest.raises(Failure) as error:
         open_cifar10(tmp_path / "data", "test", layout=layout, quiet=True)
     for piece in (
-        f"{UNREACHABLE} could not be downloaded",
-        "lacks cifar-10-batches-bin/test_batch.bin, cifar-10-batches-bin/batches.meta.txt",
+        "cifar.tar.gz could not be downloaded (no connection to 127.0.0.1)",
+        "data/cifar-10-batches-bin lacks test_batch.bin, batches.meta.txt; ",
         "put the archive cifar.tar.gz (162 MB",
         f"into {tmp_path / 'data'}",
     ):
@@ -82,6 +82,12 @@ def test_a_download_with_another_checksum_leaves_nothing(tmp_path, source, serve
     with pytest.raises(Failure, match="could not be downloaded.*hash"):
         open_cifar10(tmp_path / "data", "test", layout=layout, quiet=True)
     assert [path.name for path in (tmp_path / "data").iterdir()] == [".lock"]
+
+
+def test_an_address_without_the_file_is_told(tmp_path, source, serve):
+    _, layout = pack(source[1], CIFAR10, f"{serve[1]}/cifar.tar.gz")
+    with pytest.raises(Failure, match="could not be downloaded .404 Client Error"):
+        open_cifar10(tmp_path / "data", "test", layout=layout, quiet=True)
 
 
 def test_a_truncated_archive_is_refused_by_its_md5(tmp_path, source):

@@ -33,7 +33,7 @@ def test_probing_needs_no_unlabelled_images(tmp_path):
     write_stl10(tmp_path)
     (tmp_path / "stl10_binary" / "unlabeled_X.bin").unlink()
     assert len(open_small(tmp_path, "train")) == 10
-    with pytest.raises(UserError, match="lacks stl10_binary/unlabeled_X.bin; put the archive stl10_binary.tar.gz"):
+    with pytest.raises(UserError, match="stl10_binary lacks unlabeled_X.bin; put the archive stl10_binary.tar.gz"):
         open_small(tmp_path, "pretrain")
 
 
