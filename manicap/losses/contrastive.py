@@ -50,17 +50,19 @@ def nt_xent(z_BND: Tensor, z_other_BND: Tensor, temperature: float = 0.5) -> Ten
 def _exponentials(z_NBD: Tensor, candidates_NKD: Tensor, temperature: float) -> Tensor:
     """exp((similarity - 1) / temperature) of every head's anchors with every head's candidates, `[N, B, N, K]`."""
     N, B, _ = z_NBD.shape
-    similarity = z_NBD.flatten(0, 1) @ candidates_NKD.flatten(0, 1).mT
-    return ((similarity - 1) / temperature).exp().view(N, B, N, -1)
+    shift = z_NBD.new_full((1, 1), -1 / temperature)
+    # Scale and shift inside the product, the exponential in place: the matrix is what takes the time.
+    logits = torch.addmm(shift, z_NBD.flatten(0, 1), candidates_NKD.flatten(0, 1).mT, alpha=1 / temperature)
+    return logits.exp_().view(N, B, N, -1)
 
 
 def _own_view_sums(z_NBD: Tensor, candidates_NKD: Tensor, temperature: float) -> Tensor:
-    """Sum over the other samples of the same view and head, `[N, B, 1]`."""
-    B = z_NBD.shape[1]
-    exponentials_NBK = ((z_NBD @ candidates_NKD.mT - 1) / temperature).exp()
-    self_BK = torch.zeros_like(exponentials_NBK[0], dtype=torch.bool)
-    self_BK.diagonal(row_offset(B)).fill_(True)
-    return exponentials_NBK.masked_fill(self_BK, 0).sum(2, keepdim=True)
+    """Sum of the same over the other samples of the anchor's own view and head, `[N, B, 1]`."""
+    B, K = z_NBD.shape[1], candidates_NKD.shape[1]
+    shift_BK = z_NBD.new_full((B, K), -1 / temperature)
+    shift_BK.diagonal(row_offset(B)).fill_(-torch.inf)  # an anchor is no candidate of its own
+    logits = torch.baddbmm(shift_BK, z_NBD, candidates_NKD.mT, alpha=1 / temperature)
+    return logits.exp_().sum(2, keepdim=True)
 
 
 def _gather_samples(z_NBD: Tensor) -> Tensor:

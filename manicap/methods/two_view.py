@@ -9,7 +9,7 @@ A method computes the base loss over all pairs and hands it to `Charts.regulariz
 """
 
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import ClassVar, Self
 
 from torch import Tensor, nn
 
@@ -21,6 +21,9 @@ from manicap.nn.heads import Heads
 
 @dataclass(frozen=True)
 class TwoViewSettings(ImageSettings):
+    layer_widths: ClassVar[tuple[str, ...]] = ("units", "hidden_units")
+    """Settings that the preset quick divides by four."""
+
     num_heads: int = 1
     """Charts; the base loss is averaged over all pairs of them. 1 is the plain method, without capacity."""
     units: int = 2048
@@ -40,16 +43,11 @@ class TwoViewSettings(ImageSettings):
             return paper
         if name == "standard":
             return replace(paper, encoder="resnet18")
-        return replace(
-            paper,
-            encoder="resnet18",
-            encoder_width=32,
-            units=max(1, paper.units // 4),
-            hidden_units=max(1, paper.hidden_units // 4),
-        )
+        narrow = {width: max(1, getattr(paper, width) // 4) for width in cls.layer_widths}
+        return replace(paper, encoder="resnet18", encoder_width=32, **narrow)
 
     def problems(self) -> list[str]:
-        found = super().problems() + positive_problems(self, "num_heads", "units", "hidden_units")
+        found = super().problems() + positive_problems(self, "num_heads", *self.layer_widths)
         if self.num_heads > self.units > 0:
             found.append(f"num_heads must not exceed units ({self.units}), got {self.num_heads}: give wider heads")
         if not self.epsilon >= 0:

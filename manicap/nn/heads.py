@@ -33,13 +33,14 @@ class Heads(nn.Module):
         self.norm = nn.BatchNorm1d(num_heads * num_hidden) if num_hidden and batch_norm else None
         self.output = StackedLinear(num_heads, num_hidden or num_features, num_units)
 
-    def forward(self, features_BF: Tensor) -> Tensor:
-        """`[B, F]` -> `[B, N, D]`."""
-        if features_BF.ndim != 2 or features_BF.shape[1] != self.num_features:
+    def forward(self, features: Tensor) -> Tensor:
+        """`[B, F]`, the same for all heads, or `[B, N, F]`, each head its own -> `[B, N, D]`."""
+        if features.shape[1:] not in ((self.num_features,), (self.num_heads, self.num_features)):
             raise ValueError(
-                f"Heads needs features_BF of shape [B, {self.num_features}], got {list(features_BF.shape)}"
+                f"Heads needs features_BF of shape [B, {self.num_features}], or "
+                f"[B, {self.num_heads}, {self.num_features}] for each head its own, got {list(features.shape)}"
             )
-        x_BNF = features_BF[:, None].expand(-1, self.num_heads, -1)
+        x_BNF = features if features.ndim == 3 else features[:, None].expand(-1, self.num_heads, -1)
         if self.hidden is not None:
             x_BNF = self.hidden(x_BNF)
             if self.norm is not None:

@@ -1,0 +1,51 @@
+"""Redundancy reduction: the loss of Barlow Twins, for one head or over all pairs of heads."""
+
+import torch
+from torch import Tensor
+
+from manicap.losses.gather import gather_rows
+from manicap.losses.pairs import in_float32, product_squares, require_two_views
+
+
+def barlow_twins(
+    z_BND: Tensor,
+    z_other_BND: Tensor,
+    off_diagonal_weight: float = 0.005,
+    variance_correction: int = 1,
+    variance_epsilon: float = 1e-5,
+) -> Tensor:
+    """Barlow Twins (arXiv 2103.03230, Eqs 1-2), averaged over all pairs of heads (arXiv 2405.13848, Algorithm 3).
+
+        L     = mean over i, j of sum_d (1 - C_ij[d, d])^2 + lambda sum_{d != e} C_ij[d, e]^2
+        C_ij  = s(z_i)^T s(z'_j) / B
+        s(x)  = (x - mean_b x) / sqrt(var_b x + eps)
+
+    Means and variances are over the samples of all processes. With one head it is plain Barlow Twins.
+
+    Conventions, which move the size of the loss and with it what epsilon of C+ weighs: sums over units, not means; the
+    variance divides by B - `variance_correction` while C divides by B, as the code of arXiv 2104.13712, so that a
+    perfect C has (B - 1) / B on its diagonal (0, as Barlow Twins' code has it, gives 1); that code adds no eps and a
+    constant unit is NaN there, Barlow Twins' has 1e-5.
+
+    The diagonals of all C_ij are N^2 D numbers. All other entries enter by their squares alone, whose sum over all
+    pairs is the sum of (Z Z^T) * (Z' Z'^T), Z the standardised heads side by side, B x N D: no C is formed where B is
+    smaller than N D.
+
+    Deviations: none but the eps.
+    """
+    require_two_views("barlow_twins", z_BND, z_other_BND)
+    with torch.autocast(z_BND.device.type, enabled=False):
+        z_BND, z_other_BND = (
+            standardize(gather_rows(in_float32(z)), variance_correction, variance_epsilon) for z in (z_BND, z_other_BND)
+        )
+        B, N, _ = z_BND.shape
+        diagonal_NND = torch.einsum("bid,bjd->ijd", z_BND, z_other_BND) / B
+        squares = product_squares(z_BND.flatten(1), z_other_BND.flatten(1)) / B**2
+        off_diagonal = squares - diagonal_NND.square().sum()
+        return ((1 - diagonal_NND).square().sum() + off_diagonal_weight * off_diagonal) / N**2
+
+
+def standardize(z_BND: Tensor, variance_correction: int, variance_epsilon: float) -> Tensor:
+    """Each unit of each head with mean 0 and variance 1 over the samples."""
+    variance_ND, mean_ND = torch.var_mean(z_BND, dim=0, correction=variance_correction)
+    return (z_BND - mean_ND) * (variance_ND + variance_epsilon).rsqrt()

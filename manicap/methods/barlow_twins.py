@@ -1,0 +1,68 @@
+"""Barlow Twins (arXiv 2103.03230) and Barlow Twins-C+ (arXiv 2405.13848, Algorithm 3).
+
+    L = mean over head pairs (i, j) of BT(o[:, i], o'[:, j]) [ - epsilon ||C||_* ]
+    BT = sum_d (1 - R[d, d])^2 + lambda sum_{d != e} R[d, e]^2,   R the cross-correlation of the two over the batch
+
+The heads are discarded after training: the probe sees the pooled features.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from manicap.losses.redundancy import barlow_twins
+from manicap.methods.base import Batch, Domain, LossOutput, Method, MethodContext, Settings
+from manicap.methods.image_base import view_features
+from manicap.methods.two_view import CapacityDefaults, Charts, TwoViewSettings
+
+
+@dataclass(frozen=True)
+class BarlowTwinsSettings(TwoViewSettings):
+    off_diagonal_weight: float = 0.005
+    """lambda of the paper's Table 5."""
+    variance_correction: int = 1
+    """Units are standardised by a variance over B minus this: 1 as the code of arXiv 2104.13712, 0 as Barlow Twins'."""
+    variance_epsilon: float = 1e-5
+    """Added to that variance: 1e-5 as Barlow Twins' code, 0 as that of arXiv 2104.13712."""
+
+    def problems(self) -> list[str]:
+        found = super().problems()
+        if self.variance_correction not in (0, 1):
+            found.append(f"variance_correction must be 0 or 1, got {self.variance_correction}")
+        for name in ("off_diagonal_weight", "variance_epsilon"):
+            if not getattr(self, name) >= 0:
+                found.append(f"{name} must not be negative, got {getattr(self, name)}")
+        return found
+
+
+@dataclass(frozen=True)
+class BarlowTwinsCPlusSettings(CapacityDefaults, BarlowTwinsSettings):
+    """Barlow Twins' settings with the defaults of C+."""
+
+
+class BarlowTwins(Method):
+    """Each unit agrees with itself across views, and with no other unit."""
+
+    domain: ClassVar[Domain] = "images"
+    settings_type: ClassVar[type[Settings]] = BarlowTwinsSettings
+
+    def __init__(self, settings: BarlowTwinsSettings, context: MethodContext) -> None:
+        super().__init__(settings, context)
+        self.settings = settings
+        self.charts = Charts(self.encoder.num_features, settings)
+
+    def loss(self, batch: Batch) -> LossOutput:
+        z_BND, z_other_BND = map(self.charts, view_features(self.encoder, batch.frames_BTCHW))
+        redundancy = barlow_twins(
+            z_BND,
+            z_other_BND,
+            self.settings.off_diagonal_weight,
+            self.settings.variance_correction,
+            self.settings.variance_epsilon,
+        )
+        return self.charts.regularize(z_BND, LossOutput({"redundancy": redundancy}))
+
+
+class BarlowTwinsCPlus(BarlowTwins):
+    """Barlow Twins with several heads and their capacity as a regularizer."""
+
+    settings_type = BarlowTwinsCPlusSettings
