@@ -10,7 +10,7 @@ from rich.console import Console
 
 from manicap.bench.evaluation import EvaluationConfig, evaluate_run, preset_evaluation, require_runs
 from manicap.bench.run import run_job
-from manicap.cli.train import chosen_preset, plain_config, preset_default, value_of
+from manicap.cli.train import chosen_preset, preset_default, value_of
 from manicap.core.paths import DATA_DIR, RUNS_DIR
 from manicap.core.results import read_result
 from manicap.evaluate.compare import compare as compare_results
@@ -18,7 +18,7 @@ from manicap.evaluate.result import Evaluation
 from manicap.methods.base import PresetName
 from manicap.report.run_page import write_run_page
 from manicap.report.tables import job_table
-from manicap.train.config import PretrainConfig
+from manicap.train.config import PretrainConfig, plain_config
 from manicap.train.setup import Execution
 
 RunPath = Annotated[Path, tyro.conf.Positional, tyro.conf.arg(help="Directory of the run.")]

@@ -13,7 +13,8 @@ from manicap.core.errors import UserError
 from manicap.core.paths import DATA_DIR, RUNS_DIR
 from manicap.methods import METHODS
 from manicap.methods.base import PresetName
-from manicap.train.config import PretrainConfig, preset_config, read_config, typed_config
+from manicap.train.config import PretrainConfig, plain_config, preset_config, read_run_config, typed_config
+from manicap.train.run_config import RunConfig
 from manicap.train.loop import pretrain as train_run
 from manicap.train.setup import Execution
 
@@ -74,11 +75,6 @@ def for_arguments(arguments: Sequence[str]) -> Callable[..., None]:
     return specialised
 
 
-def plain_config(config: PretrainConfig) -> PretrainConfig:
-    """The parser builds a config of the method's own type; the run's is the plain one with the same values."""
-    return PretrainConfig(**{field.name: getattr(config, field.name) for field in fields(PretrainConfig)})
-
-
 def chosen_preset(arguments: Sequence[str], default: PresetName) -> PresetName:
     """The preset that the arguments name; of a wrong one the parser will complain."""
     found: Any = value_of("--preset", arguments)
@@ -109,10 +105,10 @@ def resume(run: RunPath, execution: Execution, data_dir: Path = DATA_DIR) -> Non
     """
     if not run.is_dir():
         raise UserError(f"there is no run at {run}")
-    finish_run(read_config(run / "config.toml"), run, execution, data_dir)
+    finish_run(read_run_config(run / "config.toml"), run, execution, data_dir)
 
 
-def finish_run(config: PretrainConfig, run_dir: Path, execution: Execution, data_dir: Path) -> None:
+def finish_run(config: RunConfig, run_dir: Path, execution: Execution, data_dir: Path) -> None:
     was_finished = (run_dir / "encoder.json").is_file()
     train_run(config, run_dir, execution, data_dir)
     print(f"{run_dir} {'was finished before' if was_finished else 'is finished'}: its encoder is encoder.safetensors")

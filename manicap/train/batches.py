@@ -1,10 +1,11 @@
-"""Batches of a store: which frames, in which order, and nothing remembered between steps.
+"""Batches: which samples, in which order, and nothing remembered between steps.
 
 The order of epoch e is drawn from the stream (seed, split, e), so the k-th batch of an epoch is known without having
 drawn the ones before: a resumed run goes on where it was.
 """
 
 from collections.abc import Iterator
+from typing import Protocol as Interface
 
 import numpy as np
 import torch
@@ -46,6 +47,24 @@ class FrameSource:
         return store.frames.nbytes < free / 2
 
 
+class SampleOrder(Interface):
+    """The samples of a split, and how an epoch goes through them."""
+
+    per_epoch: int
+    size: str
+    """`80 samples of 2 frames`"""
+    remedy: str
+    """What to do if these do not fill a batch: `collect more steps`."""
+
+    def rows(self, index: NDArray[np.int64]) -> Rows:
+        """What `batch` of the data needs to fetch the samples: one row a sample first."""
+        ...
+
+    def order(self, rng: np.random.Generator) -> NDArray[np.int64]:
+        """Samples of one epoch."""
+        ...
+
+
 class Samples:
     """The samples of a split: T consecutive frames of one life each, as rows of the store."""
 
@@ -63,6 +82,8 @@ class Samples:
         if self.by_episode:
             episode = np.searchsorted(store.episodes["start"], self.first, side="right")
             self.bounds = np.flatnonzero(np.r_[True, np.diff(episode) != 0, True])
+        self.size = f"{self.per_epoch} samples of {T} frames"
+        self.remedy = "collect more steps"
 
     def rows(self, index: NDArray[np.int64]) -> Rows:
         """Rows `[B, T]` of the samples."""
@@ -82,21 +103,23 @@ class Samples:
 class Batches:
     """All full batches of an epoch, or this process's share of them."""
 
-    def __init__(self, samples: Samples, batch_size: int, seed: int, split: str, rank: int = 0, world: int = 1) -> None:
+    def __init__(
+        self, samples: SampleOrder, batch_size: int, seed: int, split: str, rank: int = 0, world: int = 1
+    ) -> None:
         self.samples, self.batch_size, self.seed, self.split = samples, batch_size, seed, split
         self.num_batches = samples.per_epoch // batch_size
         if batch_size % world:
             raise UserError(f"a batch of {batch_size} cannot be divided over {world} processes")
         if not self.num_batches:
             raise UserError(
-                f"the {split} split has {samples.per_epoch} samples of {samples.frames_per_sample} frames, fewer than"
-                f" one batch of {batch_size}; collect more steps or take a smaller batch"
+                f"the {split} split has {samples.size}, fewer than one batch of {batch_size};"
+                f" {samples.remedy} or take a smaller batch"
             )
         share = batch_size // world
         self.mine = slice(rank * share, (rank + 1) * share)
 
     def epoch(self, epoch: int, start: int = 0) -> Iterator[Rows]:
-        """Rows `[B, T]` of the batches `start`, `start + 1`, ... of an epoch."""
+        """Rows, `[B, T]` or `[B]`, of the batches `start`, `start + 1`, ... of an epoch."""
         order = self.samples.order(numpy_generator(self.seed, "batches", self.split, epoch))
         for index in range(start, self.num_batches):
             batch = order[index * self.batch_size : (index + 1) * self.batch_size]

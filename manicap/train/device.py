@@ -9,6 +9,7 @@ from typing import Literal
 import torch
 
 from manicap.core.errors import UserError
+from manicap.core.seeding import stream_seed
 
 DeviceName = Literal["auto", "cpu", "cuda", "mps"]
 Precision = Literal["auto", "float32", "bfloat16"]
@@ -62,6 +63,11 @@ def keep_freed_memory() -> None:
     mallopt(mmap_max, 0)
     mallopt(trim_threshold, 2**31 - 1)
     mallopt(top_pad, 256 * 2**20)
+
+
+def noise_generator(seed: int, device: torch.device, rank: int, *stream: str | int) -> torch.Generator:
+    """The source of a step's noise on one process: it depends on nothing but its name."""
+    return torch.Generator(device).manual_seed(stream_seed(seed, "noise", rank, *stream))
 
 
 def set_threads(threads: int | None) -> int:

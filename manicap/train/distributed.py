@@ -31,6 +31,14 @@ class Processes:
         dist.all_reduce(answer, dist.ReduceOp.MAX)
         return bool(answer)
 
+    def from_first(self, value: float, device: torch.device) -> float:
+        """The first process's value, for all."""
+        if self.world == 1:
+            return value
+        answer = torch.tensor(value, device=device)
+        dist.broadcast(answer, 0)
+        return float(answer)
+
     def barrier(self) -> None:
         if self.world > 1:
             dist.barrier()

@@ -20,7 +20,7 @@ from manicap.core.errors import UserError
 from manicap.core.files import atomic_write, write_json
 from manicap.methods import find_method
 from manicap.methods.base import Method, MethodContext, ProbeInput
-from manicap.train.config import PretrainConfig
+from manicap.train.run_config import RunConfig
 
 FORMAT = 1
 WeightsName = Literal["chosen", "last"]
@@ -68,7 +68,7 @@ def read_weights(path: Path, sha256: str | None = None) -> dict[str, Tensor]:
 
 def save_encoder(
     run_dir: Path,
-    config: PretrainConfig,
+    config: RunConfig,
     context: MethodContext,
     chosen: Mapping[str, Tensor],
     last: Mapping[str, Tensor],

@@ -11,7 +11,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -27,14 +27,20 @@ from manicap.core.files import exclusive_lock
 from manicap.core.paths import DATA_DIR
 from manicap.core.progress import Tracker
 from manicap.losses.gather import mean_over_processes
-from manicap.methods.base import LossOutput
+from manicap.methods.base import LossOutput, Method
+from manicap.train.batches import Batches
 from manicap.train.checkpoint import CheckpointStore
-from manicap.train.config import PretrainConfig, read_config
+from manicap.train.config import read_run_config
 from manicap.train.device import choose_device
 from manicap.train.distributed import join_processes
 from manicap.train.encoder_files import inference_state, read_weights, save_encoder, write_weights
+from manicap.train.run_config import RunConfig
 from manicap.train.setup import Execution, Setup, prepare
 from manicap.train.sinks import Metrics, MetricsFile, Sink, open_sinks
+
+Check = Callable[[Method, int], Mapping[str, float]]
+"""Scores of the method after an epoch, in evaluation mode, to be logged; nothing if none is due. The lower `error`, the
+better the weights."""
 
 
 @dataclass
@@ -47,17 +53,22 @@ class Progress:
     step: int = 0
     """Steps done in all."""
     best_loss: float = math.inf
+    """The validation's, or the error of the check."""
     best_epoch: int = -1
     is_finished: bool = False
 
 
 def pretrain(
-    config: PretrainConfig,
+    config: RunConfig,
     run_dir: Path,
     execution: Execution = Execution(),  # noqa: B008 - frozen
     data_dir: Path = DATA_DIR,
+    check: Check | None = None,
 ) -> Path:
-    """Train `config` in `run_dir` from wherever it is; afterwards `run_dir` holds the encoder."""
+    """Train `config` in `run_dir` from wherever it is; afterwards `run_dir` holds the encoder.
+
+    `check` may score the method after each epoch: nearest neighbours, on images.
+    """
     check_config(config)
     with ExitStack() as stack:
         use_cuda = choose_device(execution.device).type == "cuda"
@@ -68,7 +79,7 @@ def pretrain(
             stack.enter_context(exclusive_lock(run_dir / ".lock", lambda: print_line(waiting)))
         processes.barrier()
         if not (run_dir / "encoder.json").is_file():
-            run = Run(prepare(config, execution, data_dir, processes), run_dir)
+            run = Run(prepare(config, execution, data_dir, processes), run_dir, check)
             if run.setup.method.is_trained:
                 run.restore()
                 run.train()
@@ -80,15 +91,15 @@ def pretrain(
 class Run:
     """A run under way: the setup, the progress, and the files."""
 
-    def __init__(self, setup: Setup, run_dir: Path) -> None:
-        self.setup, self.run_dir = setup, run_dir
+    def __init__(self, setup: Setup, run_dir: Path, check: Check | None = None) -> None:
+        self.setup, self.run_dir, self.check = setup, run_dir, check
         self.progress = Progress()
         self.checkpoints = CheckpointStore(run_dir / "checkpoints")
         self.metrics_bytes = 0
         self.seconds = 0.0
 
     def train(self) -> None:
-        """Epochs of steps, each ended by a validation, until a budget or the patience is used up."""
+        """Epochs of steps, each ended by what is to be checked, until a budget or the patience is used up."""
         setup, progress, execution = self.setup, self.progress, self.setup.execution
         last_checkpoint = time.monotonic()
         with ExitStack() as stack:
@@ -112,15 +123,13 @@ class Run:
                         last_checkpoint = time.monotonic()
                     if interrupted:
                         raise interruption(received[0] if received else signal.SIGTERM, progress.step)
-                loss = self.validate()
-                self.log(sinks, tracker, "val", loss)
-                self.note_validation(float(loss.total))
+                self.end_epoch(sinks, tracker)
             self.save_checkpoint(sinks)
 
     def step(self, rows: Rows) -> LossOutput:
         """One optimizer step."""
         setup = self.setup
-        batch = setup.batch(rows, "train", self.progress.step)
+        batch = setup.data.batch(rows, "train", self.progress.step)
         with torch.autocast(setup.device.type, setup.dtype, enabled=setup.dtype != torch.float32):
             loss: LossOutput = setup.model(batch)
         total = loss.total
@@ -134,34 +143,53 @@ class Run:
             if not torch.isfinite(norm):
                 self.stop_at_non_finite("gradient", loss)
         setup.optimizer.step()
+        setup.method.after_step((self.progress.step + 1) / setup.max_steps)
         return loss
 
+    def end_epoch(self, sinks: list[Sink], tracker: Tracker) -> None:
+        """Validate or check, keep the weights if they are the best, and decide whether to go on."""
+        setup, progress, config = self.setup, self.progress, self.setup.config
+        setup.method.eval()
+        if setup.val_batches is not None:
+            loss = self.validate(setup.val_batches)
+            self.log(sinks, tracker, "val", loss)
+            self.note_best(float(loss.total), "validation loss")
+        if self.check is not None:
+            scores = self.check(setup.method, progress.epoch) if setup.processes.is_first else {}
+            if scores:
+                self.write(sinks, "check", scores)
+                named = " ".join(f"{name} {value:.4g}" for name, value in scores.items())
+                tracker.say(f"epoch {progress.epoch}, step {progress.step}, check: {named}")
+            error = setup.processes.from_first(scores.get("error", math.inf), setup.device)
+            if error < math.inf:
+                self.note_best(error, "error of the check")
+        waited = progress.epoch - progress.best_epoch
+        out_of_patience = config.patience is not None and waited >= config.patience
+        progress.epoch, progress.batch = progress.epoch + 1, 0
+        progress.is_finished = out_of_patience or progress.step >= setup.max_steps
+
     @torch.no_grad()
-    def validate(self) -> LossOutput:
+    def validate(self, batches: Batches) -> LossOutput:
         """Mean loss over the validation split, in the same batches every time and over all processes."""
         setup = self.setup
-        setup.method.eval()
         sums: dict[str, torch.Tensor] = {}
-        for index, rows in enumerate(setup.val_batches.epoch(0)):
+        for index, rows in enumerate(batches.epoch(0)):
             with torch.autocast(setup.device.type, setup.dtype, enabled=setup.dtype != torch.float32):
-                loss = setup.method.loss(setup.batch(rows, "val", index))
+                loss = setup.method.loss(setup.data.batch(rows, "val", index))
             for name, part in loss.parts.items():
                 sums[name] = sums.get(name, 0) + part.double()
-        return LossOutput({name: mean_over_processes(x) / setup.val_batches.num_batches for name, x in sums.items()})
+        return LossOutput({name: mean_over_processes(x) / batches.num_batches for name, x in sums.items()})
 
-    def note_validation(self, loss: float) -> None:
-        """Keep the weights if they are the best, and decide whether to go on."""
+    def note_best(self, loss: float, name: str) -> None:
+        """Keep the weights if the loss is the lowest so far."""
         progress, setup = self.progress, self.setup
         if not math.isfinite(loss):
-            raise Failure(f"the validation loss of epoch {progress.epoch} is not finite; {self.last_good()}")
+            raise Failure(f"the {name} of epoch {progress.epoch} is not finite; {self.last_good()}")
         if loss < progress.best_loss:
             progress.best_loss, progress.best_epoch = loss, progress.epoch
             if setup.processes.is_first:
                 # A resumed run that has not come here yet will write the same bytes again.
                 write_weights(self.run_dir / "best.safetensors", inference_state(setup.method))
-        out_of_patience = progress.epoch - progress.best_epoch >= setup.config.patience
-        progress.epoch, progress.batch = progress.epoch + 1, 0
-        progress.is_finished = out_of_patience or progress.step >= setup.max_steps
 
     def log(self, sinks: list[Sink], tracker: Tracker, split: str, loss: LossOutput) -> None:
         """Write the loss, its parts and the method's metrics; the same numbers on every process."""
@@ -172,14 +200,17 @@ class Run:
         values = dict(zip(named, stacked.tolist(), strict=True))
         if not all(map(math.isfinite, values.values())):
             self.stop_at_non_finite("loss", loss)
-        metrics: Metrics = {"split": split, "epoch": self.progress.epoch, "step": self.progress.step, **values}
-        for sink in sinks:
-            sink.write(metrics)
+        self.write(sinks, split, values)
         parts = " ".join(f"{name} {values[name]:.4g}" for name in ("loss", *loss.parts))
         if split == "val":
             tracker.say(f"epoch {self.progress.epoch}, step {self.progress.step}, validation: {parts}")
         else:
             tracker.advance(0, f"epoch {self.progress.epoch} {parts}")
+
+    def write(self, sinks: list[Sink], split: str, values: Mapping[str, float]) -> None:
+        metrics: Metrics = {"split": split, "epoch": self.progress.epoch, "step": self.progress.step, **values}
+        for sink in sinks:
+            sink.write(metrics)
 
     def stop_at_non_finite(self, what: str, loss: LossOutput) -> NoReturn:
         parts = ", ".join(f"{name} {float(part.detach()):.4g}" for name, part in loss.parts.items())
@@ -263,15 +294,15 @@ class Run:
     def tracker(self) -> Tracker:
         config = self.setup.config
         quiet = self.setup.execution.quiet or not self.setup.processes.is_first
-        title = f"{config.game} {config.method} seed {config.seed}"
+        title = f"{config.subject} {config.method} seed {config.seed}"
         return Tracker(title, self.setup.max_steps, "steps", quiet, start=self.progress.step)
 
 
-def claim_run(run_dir: Path, config: PretrainConfig, force: bool) -> None:
+def claim_run(run_dir: Path, config: RunConfig, force: bool) -> None:
     """Write `config.toml`, or check that the run in this directory has the same config."""
     path = run_dir / "config.toml"
     if path.is_file():
-        differences = describe_differences({"config": to_dict(read_config(path))}, {"config": to_dict(config)})
+        differences = describe_differences({"config": to_dict(read_run_config(path))}, {"config": to_dict(config)})
         if differences and not force:
             raise UserError(f"{run_dir} holds a run of another config: {'; '.join(differences)}; take another --name")
     try:

@@ -1,26 +1,25 @@
-"""Everything a run needs before its first step: device, store, batches, model, optimizer."""
+"""Everything a run needs before its first step: device, data, batches, model, optimizer."""
 
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
-from manicap.atari.collect import collect
-from manicap.atari.protocol import find_protocol
-from manicap.atari.splits import Part, Rows, entropy, pretrain_splits, read_labels
-from manicap.atari.store import Store
 from manicap.core.config import to_dict
 from manicap.core.seeding import stream_seed
 from manicap.methods import find_method
-from manicap.methods.base import Batch, Method, MethodContext
-from manicap.train.batches import Batches, FrameSource, Samples
+from manicap.methods.base import Method, MethodContext
+from manicap.train.batches import Batches
 from manicap.train.config import PretrainConfig
+from manicap.train.data import TrainingData, open_store_data
 from manicap.train.device import DeviceName, Precision, choose_device, choose_precision, keep_freed_memory, set_threads
 from manicap.train.distributed import Processes
+from manicap.train.image_config import ImageConfig
+from manicap.train.image_data import open_image_data
+from manicap.train.run_config import RunConfig
 from manicap.train.sinks import SinkName
 
 
@@ -50,15 +49,15 @@ class Execution:
 class Setup:
     """A run, ready to train."""
 
-    config: PretrainConfig
+    config: RunConfig
     execution: Execution
     processes: Processes
     device: torch.device
     dtype: torch.dtype
-    source: FrameSource
-    labels_NV: Tensor | None
+    data: TrainingData
     train_batches: Batches
-    val_batches: Batches
+    val_batches: Batches | None
+    """None where nothing is validated."""
     method: Method
     model: nn.Module
     """The method, wrapped for several processes where there are."""
@@ -67,43 +66,26 @@ class Setup:
     identity: dict[str, Any]
     """What the bytes of the result depend on; a checkpoint of another identity is refused."""
 
-    def batch(self, rows: Rows, *noise_stream: str | int) -> Batch:
-        """The frames (and labels) of `rows`, with a noise generator that depends on nothing but its name."""
-        labels_BV = None
-        if self.labels_NV is not None:
-            labels_BV = self.labels_NV[torch.from_numpy(rows[:, 0])].long().to(self.device)
-        seed = stream_seed(self.config.seed, "noise", self.processes.rank, *noise_stream)
-        generator = torch.Generator(self.device).manual_seed(seed)
-        return Batch(self.source.take(rows), labels_BV, generator)
 
-
-def prepare(config: PretrainConfig, execution: Execution, data_dir: Path, processes: Processes) -> Setup:
-    """Collect or open the store, split it, build the model."""
+def prepare(config: RunConfig, execution: Execution, data_dir: Path, processes: Processes) -> Setup:
+    """Collect or open the data, split it, build the model."""
     device = choose_device(execution.device, processes.local_rank)
     dtype = choose_precision(execution.precision, device)
     threads = set_threads(execution.threads)
     if device.type == "cpu":
         keep_freed_memory()
-    if processes.is_first:
-        collect(config.store_config, data_dir, quiet=execution.quiet)
-    processes.barrier()
-    store = collect(config.store_config, data_dir, quiet=True)
-    protocol = find_protocol(config.protocol)
-    splits = pretrain_splits(store, protocol, config.seed)
-    labels_NV = label_table(store, config) if find_method(config.method).needs_labels else None
-    method = build_method(config, MethodContext(num_variables=0 if labels_NV is None else labels_NV.shape[1]))
+    data = open_data(config, data_dir, device, processes, execution.quiet)
+    method = build_method(config, data.context)
     method.to(device)
     distributed = processes.world > 1 and method.is_trained
-
-    def batches(part: Part) -> Batches:
-        samples = Samples(store, part, protocol, method.frames_per_sample)
-        return Batches(samples, config.batch_size, config.seed, part.name, processes.rank, processes.world)
-
-    train_batches, val_batches = batches(splits.train), batches(splits.val)
-    steps = config.max_epochs * train_batches.num_batches
+    batches = {
+        name: Batches(samples, config.batch_size, config.seed, name, processes.rank, processes.world)
+        for name, samples in data.splits(method.frames_per_sample).items()
+    }
+    steps = config.max_epochs * batches["train"].num_batches
     identity = {
         "config": to_dict(config),
-        "store": store.fingerprint,
+        **data.identity,
         "threads": threads,
         "torch": str(torch.__version__),
         "device": device.type,
@@ -116,10 +98,9 @@ def prepare(config: PretrainConfig, execution: Execution, data_dir: Path, proces
         processes=processes,
         device=device,
         dtype=dtype,
-        source=FrameSource(store, device, resident=FrameSource.fits(store, device)),
-        labels_NV=labels_NV,
-        train_batches=train_batches,
-        val_batches=val_batches,
+        data=data,
+        train_batches=batches["train"],
+        val_batches=batches.get("val"),
         method=method,
         model=DistributedDataParallel(method) if distributed else method,
         optimizer=build_optimizer(method, config, device),
@@ -128,20 +109,28 @@ def prepare(config: PretrainConfig, execution: Execution, data_dir: Path, proces
     )
 
 
-def build_method(config: PretrainConfig, context: MethodContext) -> Method:
+def open_data(
+    config: RunConfig, data_dir: Path, device: torch.device, processes: Processes, quiet: bool
+) -> TrainingData:
+    if isinstance(config, PretrainConfig):
+        return open_store_data(config, data_dir, device, processes, quiet)
+    assert isinstance(config, ImageConfig)
+    return open_image_data(config, data_dir, device, processes, quiet)
+
+
+def build_method(config: RunConfig, context: MethodContext) -> Method:
     """The method with its initial weights, which depend on the seed alone."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(stream_seed(config.seed, "init"))
         return find_method(config.method)(config.settings, context)
 
 
-def build_optimizer(method: Method, config: PretrainConfig, device: torch.device) -> torch.optim.Optimizer:
-    fused = device.type in ("cpu", "cuda")
-    return torch.optim.Adam(method.parameters(), lr=config.learning_rate, eps=config.adam_epsilon, fused=fused)
-
-
-def label_table(store: Store, config: PretrainConfig) -> Tensor:
-    """uint8 labels `[N, V]` of every row, for the variables that vary enough."""
-    protocol = find_protocol(config.protocol)
-    labels = read_labels(store, np.arange(len(store)), config.annotation_set, protocol)
-    return torch.from_numpy(np.stack([x for x in labels.values() if entropy(x) >= protocol.min_entropy], 1))
+def build_optimizer(method: Method, config: RunConfig, device: torch.device) -> torch.optim.Optimizer:
+    parameters = [parameter for parameter in method.parameters() if parameter.requires_grad]
+    return torch.optim.Adam(
+        parameters,
+        lr=config.learning_rate,
+        eps=config.adam_epsilon,
+        weight_decay=config.weight_decay or 0.0,
+        fused=device.type in ("cpu", "cuda"),
+    )

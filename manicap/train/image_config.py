@@ -1,0 +1,106 @@
+"""The config of a run on images."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import ClassVar, Literal
+
+from manicap.core.errors import unknown_choice
+from manicap.images.recipes import RECIPES, Recipe
+from manicap.methods.base import Domain
+from manicap.train.run_config import RunConfig
+
+NAMED_DATASETS = ("cifar10", "stl10")
+ImageProtocolName = Literal["clean", "tsai2021"]
+"""clean: nothing is chosen by test images. tsai2021: as the code of arXiv 2104.13712 behaves."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Images:
+    """The images to learn from."""
+
+    dataset: str = "cifar10"
+    """cifar10, stl10, or the path of a folder with train/CLASS/*.png and test/CLASS/*.png."""
+    num_images: int | None = None
+    """Learn from this many of the training images, the same for all seeds; from all if absent."""
+    recipe: str = "auto"
+    """Views: cifar10-tsai2021, stl10-tsai2021 or simclr; auto takes the dataset's own."""
+    view_size: int | None = None
+    """Side of the square views that the network sees; the recipe's if absent."""
+    protocol: ImageProtocolName = "clean"
+    """What checks may see: a held-out part of the training images (clean), or the test images (tsai2021)."""
+    check_every: int | None = None
+    """Epochs between checks by nearest neighbours while training; none if absent."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImageConfig(RunConfig, Images):  # the fields of the last base come first
+    """A run on images. The defaults are Table 5 of arXiv 2405.13848."""
+
+    domain: ClassVar[Domain] = "images"
+
+    method: str = "barlow-twins-c+"
+    """Method; its own flags follow from it."""
+    seed: int = 0
+    """Seed of the initial weights, the batches and the views."""
+    batch_size: int = 128
+    """Images a step, over all processes; each is seen in two views or more."""
+    learning_rate: float = 1e-3
+    """Of Adam."""
+    adam_epsilon: float = 1e-8
+    """Of Adam."""
+    weight_decay: float | None = 1e-6
+    """Of Adam, added to the gradient."""
+    max_epochs: int = 1000
+    """Passes over the images."""
+    patience: int | None = None
+    """Stop after this many epochs without a better check; never if absent."""
+    weights: Literal["best", "last"] = "last"
+    """Keep the last weights, or those of the best check."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.recipe == "auto":
+            own = "stl10-tsai2021" if self.dataset == "stl10" else "cifar10-tsai2021"
+            object.__setattr__(self, "recipe", own)
+        if self.recipe not in RECIPES:
+            raise unknown_choice("recipe", self.recipe, RECIPES)
+
+    @property
+    def view_recipe(self) -> Recipe:
+        recipe = RECIPES[self.recipe]
+        if self.view_size is None:
+            return recipe
+        return replace(recipe, output_size=self.view_size, evaluation_resize=None)
+
+    def problems(self) -> list[str]:
+        found = super().problems()
+        for name in ("num_images", "view_size", "check_every"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                found.append(f"{name} must be at least 1, got {value}")
+        if self.batch_size == 1:
+            found.append("batch_size must be at least 2: the losses and the batch normalisation compare images, got 1")
+        if self.check_every is None and (self.weights == "best" or self.patience is not None):
+            found.append("weights 'best' and patience need checks: say how often with check_every")
+        return found
+
+    @property
+    def subject(self) -> str:
+        return Path(self.dataset).name
+
+
+@dataclass(frozen=True)
+class DatasetPlace:
+    """Which reader opens a dataset, and where."""
+
+    reader: str
+    directory: Path
+
+
+def dataset_place(dataset: str, data_dir: Path) -> DatasetPlace:
+    """cifar10 and stl10 live in `data_dir`; anything else is the path of an image folder."""
+    if dataset in NAMED_DATASETS:
+        return DatasetPlace(dataset, data_dir / dataset)
+    if not Path(dataset).is_dir():
+        raise unknown_choice("dataset", dataset, [*NAMED_DATASETS, "the path of an image folder"])
+    return DatasetPlace("folder", Path(dataset))
