@@ -7,6 +7,15 @@ from typing import Any, NamedTuple
 
 SOURCE = "arXiv 2405.13848, Tables 1 and 6 (VAE, CPC and ST-DIM there from arXiv 1906.08226, DIM-UA from 2305.10267)"
 
+IMAGE_SOURCE = "arXiv 2405.13848, Table 2 (ResNet-50, 1000 epochs; SimCLR-UA there from arXiv 2305.10267)"
+_IMAGE_METHODS = {
+    "simclr": "simclr",
+    "simclr-c+": "simclr-c+",
+    "bt": "barlow-twins",
+    "bt-c+": "barlow-twins-c+",
+    "simclr-ua (arXiv 2305.10267)": "simclr-ua",
+}
+
 
 class Published(NamedTuple):
     """Mean over five seeds, and their standard deviation where it was published."""
@@ -25,6 +34,12 @@ def published_scores(game: str) -> list[Published]:
         Published(method, entry["mean"], entry.get("std"), accuracy[method]["mean"], accuracy[method].get("std"))
         for method, entry in f1.items()
     ]
+
+
+def published_image_accuracy(dataset: str) -> dict[str, float]:
+    """Accuracy of the linear probe by method, under our names; empty for datasets that the paper does not have."""
+    printed = _tables()["table2_image_accuracy"].get(dataset, {})
+    return {_IMAGE_METHODS[name]: accuracy for name, accuracy in printed.items()}
 
 
 @cache

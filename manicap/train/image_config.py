@@ -2,11 +2,12 @@
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from manicap.core.errors import unknown_choice
 from manicap.images.recipes import RECIPES, Recipe
-from manicap.methods.base import Domain
+from manicap.methods import find_method
+from manicap.methods.base import Domain, PresetName
 from manicap.train.run_config import RunConfig
 
 NAMED_DATASETS = ("cifar10", "stl10")
@@ -87,6 +88,25 @@ class ImageConfig(RunConfig, Images):  # the fields of the last base come first
     @property
     def subject(self) -> str:
         return Path(self.dataset).name
+
+
+def preset_image_config(name: PresetName, dataset: str, method: str, protocol: ImageProtocolName) -> ImageConfig:
+    """quick: minutes on two cores. standard: a night. paper: Table 5 of arXiv 2405.13848, as it is.
+
+    tsai2021 checks every fifth epoch and keeps the weights of the best check, as its code does.
+    """
+    settings: Any = find_method(method).settings_type.preset(name)
+    if dataset == "stl10" and hasattr(settings, "stem"):
+        settings = replace(settings, stem="stl10")
+    common: dict[str, Any] = {"dataset": dataset, "method": method, "protocol": protocol}
+    if protocol == "tsai2021":
+        common |= {"check_every": 5, "weights": "best"}
+    if name == "quick":
+        settings = replace(settings, encoder_width=32, stem="stl10")
+        return ImageConfig(**common, settings=settings, num_images=10_000, max_epochs=10)
+    if name == "standard":
+        return ImageConfig(**common, settings=settings, max_epochs=50)
+    return ImageConfig(**common, settings=settings)
 
 
 @dataclass(frozen=True)

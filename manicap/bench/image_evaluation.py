@@ -1,0 +1,141 @@
+"""Probing the encoder of a finished run on images; each way of probing is measured once and kept beside the run.
+
+runs/<name>/results/<hash>.json    scores, and everything they depend on
+runs/<name>/results/<hash>.npz     first choices for the test images, and the neighbours of some
+"""
+
+import json
+from dataclasses import dataclass, replace
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Literal
+
+from manicap.core.config import check_config, config_hash, to_dict
+from manicap.core.errors import UserError
+from manicap.core.paths import DATA_DIR
+from manicap.core.results import read_result, write_result
+from manicap.evaluate.image_evaluation import PROTOCOLS, ImageBench, ProbeName, evaluate_images
+from manicap.evaluate.image_neighbors import NeighborsConfig
+from manicap.evaluate.image_probe import LinearProbeConfig
+from manicap.methods.base import MethodContext, PresetName, ProbeInput
+from manicap.train.config import read_run_config
+from manicap.train.device import set_threads
+from manicap.train.encoder_files import WeightsName, load_encoder
+from manicap.train.image_config import ImageConfig, ImageProtocolName
+from manicap.train.image_data import image_context, open_split
+from manicap.train.setup import build_method
+
+
+@dataclass(frozen=True)
+class ImageEvaluationConfig:
+    """How to probe an encoder of images. The defaults are Table 5 of arXiv 2405.13848."""
+
+    protocol: ImageProtocolName = "clean"
+    """clean: last weights, statistics frozen, nothing chosen by test images. tsai2021: as the 2021 code behaves."""
+    probe: ProbeName = "linear"
+    """linear: one layer, trained. knn: weighted votes of the nearest training images."""
+    probe_input: ProbeInput = "output"
+    """output is what the method's paper probes; backbone the pooled features. The same for most methods on images."""
+    probe_epochs: int = 200
+    """Epochs of the linear probe."""
+    probe_batch_size: int = 512
+    """Images a step of the linear probe."""
+    probe_features: Literal["auto", "cached", "augmented"] = "auto"
+    """Features computed once, or of new views in every epoch; auto is the protocol's: cached for clean."""
+    neighbors: int = 200
+    """Nearest training images that vote (knn)."""
+    neighbor_temperature: float = 0.5
+    """By which similarities are divided before the exponential (knn)."""
+
+    def problems(self) -> list[str]:
+        names = ("probe_epochs", "probe_batch_size", "neighbors")
+        found = [f"{name} must be at least 1, got {getattr(self, name)}" for name in names if getattr(self, name) < 1]
+        if self.neighbor_temperature <= 0:
+            found.append(f"neighbor_temperature must be positive, got {self.neighbor_temperature}")
+        return found
+
+
+def preset_image_evaluation(name: PresetName) -> ImageEvaluationConfig:
+    return ImageEvaluationConfig()
+
+
+def read_image_config(run_dir: Path) -> ImageConfig:
+    config = read_run_config(run_dir / "config.toml")
+    if not isinstance(config, ImageConfig):
+        raise UserError(f"{run_dir} is a run on the Atari game {config.subject}, not on images")
+    return config
+
+
+def evaluate_image_run(
+    run_dir: Path,
+    config: ImageEvaluationConfig,
+    data_dir: Path = DATA_DIR,
+    threads: int | None = None,
+    quiet: bool = False,
+) -> dict[str, Any]:
+    """The result of probing a finished run so; read if it was measured before, measured otherwise.
+
+    The floors are the commonest class, and the same network as it was initialised, probed alike.
+    """
+    check_config(config)
+    run_config = read_image_config(run_dir)
+    encoder = load_encoder(run_dir, config.probe_input, chosen_weights(run_dir, run_config, config))
+    path = image_result_path(run_dir, config)
+    if path.is_file() and (known := read_result(path))["encoder"] == encoder.fingerprint:
+        return known
+    set_threads(threads)
+    bench = open_bench(run_config, config, data_dir, quiet)
+    context = image_context(bench.train, bench.recipe)
+    untrained = build_method(run_config, MethodContext(context.input_shape, 1, context.mean, context.std))
+    evaluation = evaluate_images(bench, encoder.method, encoder.fingerprint, {"untrained": untrained})
+    training = json.loads((run_dir / "encoder.json").read_text())
+    result = {
+        "dataset": run_config.subject,
+        "method": run_config.method,
+        "seed": run_config.seed,
+        "encoder": encoder.fingerprint,
+        "evaluation_config": to_dict(config),
+        "pretrain_config": to_dict(run_config),
+        "training": {key: training[key] for key in ("steps", "epochs", "best_epoch", "weights")},
+        "evaluation": evaluation.to_dict(),
+        "versions": {name: version(name) for name in ("manicap", "torch", "numpy")},
+    }
+    assert evaluation.predictions is not None
+    evaluation.predictions.save(path.with_suffix(".npz"))
+    write_result(path, result)
+    return read_result(path)
+
+
+def chosen_weights(run_dir: Path, run_config: ImageConfig, config: ImageEvaluationConfig) -> WeightsName:
+    """The last weights under clean; under tsai2021 those that scored best on the test images while training."""
+    if config.protocol == "clean":
+        return "last"
+    if run_config.protocol != "tsai2021" or run_config.weights != "best":
+        raise UserError(
+            f"protocol tsai2021 probes the weights that scored best on the test images, and {run_dir} did not keep them;"
+            " train it so with --protocol tsai2021 --weights best --check-every 5"
+        )
+    return "chosen"
+
+
+def open_bench(run_config: ImageConfig, config: ImageEvaluationConfig, data_dir: Path, quiet: bool) -> ImageBench:
+    protocol = PROTOCOLS[config.protocol]
+    if config.probe_features != "auto":
+        augmented = config.probe_features == "augmented"
+        protocol = replace(protocol, augmented=augmented, moving_statistics=protocol.moving_statistics and augmented)
+    return ImageBench(
+        train=open_split(run_config, "train", data_dir, quiet),
+        test=open_split(run_config, "test", data_dir, quiet),
+        recipe=run_config.view_recipe,
+        protocol=protocol,
+        probe=config.probe,
+        probe_input=config.probe_input,
+        linear=LinearProbeConfig(config.probe_batch_size, config.probe_epochs),
+        neighbors=NeighborsConfig(config.neighbors, config.neighbor_temperature),
+        seed=run_config.seed,
+        quiet=quiet,
+    )
+
+
+def image_result_path(run_dir: Path, config: ImageEvaluationConfig) -> Path:
+    return run_dir / "results" / f"{config_hash(config)}.json"

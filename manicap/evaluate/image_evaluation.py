@@ -1,0 +1,167 @@
+"""`evaluate_images`: probe a method on a dataset, by a named protocol, into an `ImageEvaluation`.
+
+clean       statistics frozen; features computed once and standardised; the probe's last epoch
+tsai2021    as the code of arXiv 2104.13712: new views in every epoch of the probe, running statistics that follow them
+"""
+
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from manicap.core.errors import UserError
+from manicap.core.seeding import numpy_generator
+from manicap.evaluate.image_features import ImageEncoder
+from manicap.evaluate.image_neighbors import NeighborsConfig, vote
+from manicap.evaluate.image_probe import AugmentedFeatures, CachedFeatures, FeatureSource, LinearProbe, LinearProbeConfig
+from manicap.evaluate.image_result import ImageEvaluation, ImagePredictions, ImageScores, Labels, score_classes
+from manicap.images.dataset import ImageDataset
+from manicap.images.recipes import Recipe
+from manicap.methods.base import Method, ProbeInput
+
+ProbeName = Literal["linear", "knn"]
+SHOWN_IMAGES, SHOWN_NEIGHBORS = 24, 8
+
+
+@dataclass(frozen=True)
+class ImageProtocol:
+    name: str
+    augmented: bool
+    """The probe trains on new views in every epoch, not on features computed once."""
+    moving_statistics: bool
+    """The running statistics of the encoder follow those views."""
+
+
+PROTOCOLS = {
+    "clean": ImageProtocol("clean", augmented=False, moving_statistics=False),
+    "tsai2021": ImageProtocol("tsai2021", augmented=True, moving_statistics=True),
+}
+
+
+@dataclass(frozen=True)
+class ImageBench:
+    """The images of an evaluation, and the way to measure."""
+
+    train: ImageDataset
+    test: ImageDataset
+    recipe: Recipe
+    protocol: ImageProtocol
+    probe: ProbeName = "linear"
+    probe_input: ProbeInput = "output"
+    linear: LinearProbeConfig = LinearProbeConfig()
+    neighbors: NeighborsConfig = NeighborsConfig()
+    seed: int = 0
+    quiet: bool = True
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What a result depends on beside the images."""
+        config = asdict(self.linear if self.probe == "linear" else self.neighbors)
+        if self.probe == "linear":
+            config["features"] = "augmented" if self.protocol.augmented else "cached"
+            config["statistics"] = "moving" if self.protocol.moving_statistics else "frozen"
+        return config
+
+    def encoder(self, method: Method) -> ImageEncoder:
+        mean, std = self.train.mean, self.train.std
+        moving = self.protocol.moving_statistics and self.probe == "linear"
+        return ImageEncoder(method, self.recipe, mean, std, self.probe_input, moving)
+
+
+@dataclass(frozen=True)
+class Measured:
+    scores_NK: Tensor
+    nearest: Labels
+    width: int
+    seconds: dict[str, float]
+
+
+def evaluate_images(
+    bench: ImageBench, method: Method, fingerprint: str, floors: Mapping[str, Method] | None = None
+) -> ImageEvaluation:
+    """Scores of a method, of the methods in `floors` probed alike, and of the commonest class."""
+    labels, names = _labels(bench.test), bench.test.class_names
+    shown = numpy_generator(0, "shown images").permutation(len(labels))[:SHOWN_IMAGES]
+    measured = measure(bench, method, shown)
+    decoded = measured.scores_NK.argmax(1).cpu().numpy()
+    evaluation = ImageEvaluation(
+        dataset=bench.test.name,
+        protocol=bench.protocol.name,
+        probe=bench.probe,
+        probe_options=bench.options,
+        width=measured.width,
+        seed=bench.seed,
+        store=f"{bench.train.fingerprint}-{bench.test.fingerprint}",
+        encoder=fingerprint,
+        threads=torch.get_num_threads(),
+        counts={"train": len(bench.train), "test": len(bench.test)},
+        scores=_scores(measured, labels, names),
+        seconds=measured.seconds,
+        floors={"majority": majority(_labels(bench.train), labels, names)},
+        predictions=ImagePredictions(
+            labels, decoded, shown, measured.nearest, _labels(bench.train)[measured.nearest]
+        ),
+    )
+    for name, other in (floors or {}).items():
+        evaluation.floors[name] = _scores(measure(bench, other, shown), labels, names)
+    return evaluation
+
+
+def accuracy(bench: ImageBench, method: Method) -> float:
+    """Share of right first choices."""
+    measured = measure(bench, method, np.zeros(0, np.int64))
+    return _scores(measured, _labels(bench.test), bench.test.class_names).accuracy
+
+
+def measure(bench: ImageBench, method: Method, shown: Labels) -> Measured:
+    """Scores of all test images, and the training images nearest to those in `shown`."""
+    start = time.perf_counter()
+    encoder = bench.encoder(method)
+    train_NF, test_NF = encoder.encode(bench.train, bench.quiet), encoder.encode(bench.test, bench.quiet)
+    encoded = time.perf_counter()
+    labels = _labels(bench.train)
+    targets_N = torch.from_numpy(labels).to(train_NF.device)
+    few = replace(bench.neighbors, k=min(SHOWN_NEIGHBORS, len(labels)))
+    nearest = vote(test_NF[torch.from_numpy(shown)], train_NF, targets_N, bench.train.num_classes, few, few.k).nearest_BN
+    if bench.probe == "knn":
+        scores = vote(test_NF, train_NF, targets_N, bench.train.num_classes, bench.neighbors).votes_BK
+    else:
+        scores = _linear_scores(bench, encoder, train_NF, test_NF, labels)
+    seconds = {"features": encoded - start, "probe": time.perf_counter() - encoded}
+    return Measured(scores, nearest.cpu().numpy(), train_NF.shape[1], seconds)
+
+
+def _linear_scores(
+    bench: ImageBench, encoder: ImageEncoder, train_NF: Tensor, test_NF: Tensor, labels: Labels
+) -> Tensor:
+    probe = LinearProbe(bench.linear, bench.seed, bench.quiet)
+    source: FeatureSource
+    if bench.protocol.augmented:
+        source = AugmentedFeatures(encoder, bench.train, bench.seed)
+        probe.fit(source, labels, bench.train.num_classes)
+        return probe.scores(encoder.encode(bench.test, bench.quiet))  # again: the statistics may have moved
+    # A linear map, which the probe could learn itself: so that the scale of an encoder's features does not decide how
+    # far Adam gets in its epochs.
+    mean_F, std_F = train_NF.mean(0), train_NF.std(0).clamp_min(1e-6)
+    probe.fit(CachedFeatures((train_NF - mean_F) / std_F), labels, bench.train.num_classes)
+    return probe.scores((test_NF - mean_F) / std_F)
+
+
+def majority(train_labels: Labels, labels: Labels, class_names: tuple[str, ...]) -> ImageScores:
+    """Classes in the order of their frequency in training, for every image the same."""
+    counts = np.bincount(train_labels, minlength=len(class_names))
+    return score_classes(np.tile(counts.astype(np.float64), (len(labels), 1)), labels, class_names)
+
+
+def _scores(measured: Measured, labels: Labels, names: tuple[str, ...]) -> ImageScores:
+    return score_classes(measured.scores_NK.cpu().numpy(), labels, names)
+
+
+def _labels(dataset: ImageDataset) -> Labels:
+    if dataset.labels is None:
+        raise UserError(f"the {dataset.split} images of {dataset.name} have no labels, which a probe needs")
+    return dataset.labels

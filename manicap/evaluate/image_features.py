@@ -1,0 +1,67 @@
+"""A frozen encoder of images: features of plain images, computed once, or of random views."""
+
+import copy
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from manicap.core.progress import Tracker
+from manicap.images.dataset import ImageDataset
+from manicap.images.recipes import Recipe
+from manicap.images.views import evaluation_view, make_views, normalise
+from manicap.methods.base import Method, ProbeInput
+
+_IMAGES = 500
+
+
+class ImageEncoder:
+    """A method's features of uint8 images.
+
+    With `moving_statistics` the running statistics of the batch normalisations follow the views that `encode_views` is
+    given, as in the 2021 code, which freezes the weights of the encoder and leaves it in training mode. The
+    method given is copied, not changed.
+    """
+
+    def __init__(
+        self,
+        method: Method,
+        recipe: Recipe,
+        mean: tuple[float, ...],
+        std: tuple[float, ...],
+        probe_input: ProbeInput = "output",
+        moving_statistics: bool = False,
+    ) -> None:
+        self.method = copy.deepcopy(method) if moving_statistics else method
+        self.recipe, self.mean, self.std, self.probe_input = recipe, mean, std, probe_input
+        self.moving_statistics = moving_statistics
+        self.device = next(method.parameters()).device
+        C, H, W = method.context.input_shape
+        self.width = self._represent(torch.zeros(1, C, H, W, device=self.device)).shape[1]
+
+    def encode(self, dataset: ImageDataset, quiet: bool = True) -> Tensor:
+        """Features `[N, F]` of all images as they are, with frozen statistics."""
+        found = []
+        with Tracker(f"encoding {dataset.name}", len(dataset), "images", quiet) as tracker:
+            for start in range(0, len(dataset), _IMAGES):
+                images = self._on_device(dataset.images[start : start + _IMAGES])
+                found.append(self._represent(normalise(evaluation_view(images, self.recipe), self.mean, self.std)))
+                tracker.advance(len(images))
+        return torch.cat(found)
+
+    def encode_views(self, images: NDArray[np.uint8], seed: int) -> Tensor:
+        """Features `[B, F]` of one random view of each image."""
+        generator = torch.Generator(self.device).manual_seed(seed)
+        views = make_views(self._on_device(images), self.recipe, 1, generator)[:, 0]
+        return self._represent(normalise(views, self.mean, self.std), training=self.moving_statistics)
+
+    @torch.no_grad()
+    def _represent(self, views_BCHW: Tensor, training: bool = False) -> Tensor:
+        self.method.train(training)
+        features = self.method.represent(views_BCHW, self.probe_input)
+        self.method.eval()
+        return features
+
+    def _on_device(self, images: NDArray[np.uint8]) -> Tensor:
+        return torch.from_numpy(images).to(self.device)

@@ -1,0 +1,57 @@
+"""Classification of images by their nearest neighbours, weighted by similarity, as the 2021 code votes."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from manicap.core.errors import UserError
+
+_ROWS = 512
+
+
+@dataclass(frozen=True)
+class NeighborsConfig:
+    k: int = 200
+    temperature: float = 0.5
+
+
+class Neighbors(NamedTuple):
+    """What the nearest training images say of each image."""
+
+    votes_BK: Tensor
+    """Sum of the weights of each class."""
+    nearest_BN: Tensor
+    """The nearest training images, the nearest first."""
+
+
+def vote(
+    features_BF: Tensor,
+    train_NF: Tensor,
+    labels_N: Tensor,
+    num_classes: int,
+    config: NeighborsConfig = NeighborsConfig(),  # noqa: B008 - frozen
+    num_nearest: int = 0,
+) -> Neighbors:
+    """Weighted votes of the k training images of largest cosine similarity (arXiv 1805.01978, section 3.4).
+
+        votes_c = sum over neighbours i of class c of exp( cos(x, x_i) / temperature )
+
+    `num_nearest` of the neighbours are returned as well, to be shown.
+    """
+    k = config.k
+    if not max(1, num_nearest) <= k <= len(train_NF):
+        raise UserError(
+            f"{k} nearest neighbours need as many training images, got {len(train_NF)}; take more images or a smaller k"
+        )
+    bank_NF = F.normalize(train_NF, dim=1)
+    votes, nearest = [], []
+    for queries_BF in features_BF.split(_ROWS):
+        similarity_Bk, index_Bk = (F.normalize(queries_BF, dim=1) @ bank_NF.T).topk(k, dim=1)
+        weight_Bk = (similarity_Bk / config.temperature).exp()
+        votes_BK = torch.zeros(len(queries_BF), num_classes, dtype=weight_Bk.dtype, device=weight_Bk.device)
+        votes.append(votes_BK.scatter_add_(1, labels_N[index_Bk], weight_Bk))
+        nearest.append(index_Bk[:, :num_nearest])
+    return Neighbors(torch.cat(votes), torch.cat(nearest))

@@ -1,0 +1,111 @@
+"""What an evaluation on images leaves: accuracies with everything they depend on. No torch here."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from manicap.core.errors import UserError
+from manicap.core.files import atomic_write
+
+FORMAT = 1
+Labels = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class ImageScores:
+    accuracy: float
+    """Share of test images whose class is the first choice."""
+    top5: float
+    """Share of test images whose class is among the first five choices."""
+    classes: dict[str, float]
+    """Accuracy on the images of each class."""
+
+
+@dataclass(frozen=True)
+class ImagePredictions:
+    """Of every test image: its class and the first choice; of some: the training images nearest to it."""
+
+    true: Labels
+    decoded: Labels
+    shown: Labels
+    """[R]: test images with neighbours."""
+    nearest: Labels
+    """[R, n]: rows of the training images used, the nearest first."""
+    nearest_labels: Labels
+
+    def save(self, path: Path) -> None:
+        buffer = BytesIO()
+        np.savez_compressed(buffer, **{each.name: getattr(self, each.name) for each in fields(self)})
+        atomic_write(path, buffer.getvalue())
+
+    @classmethod
+    def load(cls, path: Path) -> "ImagePredictions":
+        with np.load(path, allow_pickle=False) as arrays:
+            return cls(**{each.name: arrays[each.name] for each in fields(cls)})
+
+
+@dataclass
+class ImageEvaluation:
+    """Scores of one encoder on one dataset, and all that they depend on."""
+
+    dataset: str
+    protocol: str
+    probe: str
+    probe_options: dict[str, Any]
+    width: int
+    """Features that the probe saw."""
+    seed: int
+    store: str
+    """Fingerprints of the training and the test images."""
+    encoder: str
+    threads: int
+    counts: dict[str, int]
+    """Training and test images."""
+    scores: ImageScores
+    seconds: dict[str, float]
+    floors: dict[str, ImageScores] = field(default_factory=dict)
+    predictions: ImagePredictions | None = field(default=None, repr=False, compare=False)
+    """Not in the dict."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON; `from_dict` undoes it."""
+        plain = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "predictions"}
+        floors = {name: asdict(scores) for name, scores in self.floors.items()}
+        return plain | {"format": FORMAT, "scores": asdict(self.scores), "floors": floors}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> "ImageEvaluation":
+        if values.get("format") != FORMAT:
+            raise UserError(f"an evaluation of format {values.get('format')} was given, this version reads {FORMAT}")
+        plain = {key: value for key, value in values.items() if key != "format"}
+        floors = {name: ImageScores(**scores) for name, scores in values["floors"].items()}
+        return cls(**plain | {"scores": ImageScores(**values["scores"]), "floors": floors})
+
+    def __str__(self) -> str:
+        lines = [
+            f"{self.dataset}: protocol {self.protocol}, {self.probe} probe on {self.width} features, seed {self.seed}",
+            f"{self.counts['train']:,} training and {self.counts['test']:,} test images",
+            "",
+        ]
+        titles = ["encoder", *sorted(self.floors)]
+        columns = [self.scores, *(self.floors[name] for name in titles[1:])]
+        rows = [("accuracy", [scores.accuracy for scores in columns]), ("top 5", [scores.top5 for scores in columns])]
+        rows += [(f"  {name}", [scores.classes[name] for scores in columns]) for name in self.scores.classes]
+        first = max(len(name) for name, _ in rows)
+        lines.append(" " * first + "".join(f"  {title:>9}" for title in titles))
+        lines += [f"{name:<{first}}" + "".join(f"  {value:>9.3f}" for value in values) for name, values in rows]
+        return "\n".join(lines)
+
+
+def score_classes(scores: NDArray[np.floating[Any]], labels: Labels, class_names: tuple[str, ...]) -> ImageScores:
+    """Accuracies from the scores [n, K] of every class; of equal scores the lower class comes first."""
+    order = np.argsort(-scores, axis=1, kind="stable")[:, :5]
+    hits = order == labels[:, None]
+    first = hits[:, 0]
+    classes = {name: float(first[labels == c].mean()) for c, name in enumerate(class_names) if (labels == c).any()}
+    return ImageScores(float(first.mean()), float(hits.any(1).mean()), classes)
