@@ -112,8 +112,8 @@ def chosen_weights(run_dir: Path, run_config: ImageConfig, config: ImageEvaluati
         return "last"
     if run_config.protocol != "tsai2021" or run_config.weights != "best":
         raise UserError(
-            f"protocol tsai2021 probes the weights that scored best on the test images, and {run_dir} did not keep them;"
-            " train it so with --protocol tsai2021 --weights best --check-every 5"
+            f"protocol tsai2021 probes the weights that scored best on the test images, which {run_dir} did not keep;"
+            " train it so: manicap images --protocol tsai2021"
         )
     return "chosen"
 

@@ -13,6 +13,7 @@ from manicap.bench.published import published_image_accuracy
 from manicap.core.paths import DATA_DIR, RUNS_DIR
 from manicap.core.results import write_result
 from manicap.evaluate.image_check import ImageCheck
+from manicap.images.selection import require_dataset
 from manicap.train.image_config import ImageConfig, preset_image_config
 from manicap.train.loop import pretrain
 from manicap.train.setup import Execution
@@ -35,6 +36,7 @@ def run_image_job(
 
     Under torchrun all processes train and the first one probes; the others get an empty list.
     """
+    require_dataset(config.dataset)
     run_dirs = []
     is_first = os.environ.get("RANK", "0") == "0"
     for seed in dict.fromkeys(seeds):

@@ -32,6 +32,7 @@ class Command:
 
 COMMANDS: dict[str, Command] = {
     "run": Command("manicap.cli.run:run", "The whole job: collect, train, probe, show."),
+    "images": Command("manicap.cli.images:images", "The whole job on images: train, probe, show."),
     "compare": Command("manicap.cli.run:compare", "Runs side by side, probed alike, with intervals."),
     "collect": Command("manicap.cli.atari:collect", "Play a game and store its frames and RAM."),
     "pretrain": Command("manicap.cli.train:pretrain", "Train an encoder without labels."),

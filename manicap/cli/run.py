@@ -10,6 +10,7 @@ from rich.console import Console
 
 from manicap.bench.evaluation import EvaluationConfig, evaluate_run, preset_evaluation, require_runs
 from manicap.bench.run import run_job
+from manicap.cli.images import compare_images, evaluate_images, names_image_run
 from manicap.cli.train import chosen_preset, preset_default, value_of
 from manicap.core.paths import DATA_DIR, RUNS_DIR
 from manicap.core.results import read_result
@@ -54,7 +55,9 @@ def run(
         data_dir: Where stores live.
     """
     shared = replace(config, protocol=evaluation.protocol, annotation_set=evaluation.annotation_set)
-    run_dirs = run_job(plain_config(shared), evaluation, seeds, execution, runs_dir, data_dir)
+    plain = plain_config(shared)
+    assert isinstance(plain, PretrainConfig)
+    run_dirs = run_job(plain, evaluation, seeds, execution, runs_dir, data_dir)
     results = [read_result(run_dir / "result.json") for run_dir in run_dirs]
     console = Console()
     console.print(job_table(results))
@@ -132,3 +135,8 @@ def compare(
     comparison = compare_results(results, metric=metric, baseline=baseline, allow_mismatch=allow_mismatch)
     probed = ", ".join(f"{field.name} {getattr(config, field.name)}" for field in fields(config))
     print(f"{metric}, {probed}\n{comparison}")
+
+
+# A run on images has other ways of probing, and other flags for them.
+evaluate.for_arguments = lambda words: evaluate_images if names_image_run(words) else evaluate  # type: ignore[attr-defined]
+compare.for_arguments = lambda words: compare_images if names_image_run(words) else compare  # type: ignore[attr-defined]

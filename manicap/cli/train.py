@@ -14,8 +14,9 @@ from manicap.core.paths import DATA_DIR, RUNS_DIR
 from manicap.methods import METHODS
 from manicap.methods.base import PresetName
 from manicap.train.config import PretrainConfig, plain_config, preset_config, read_run_config, typed_config
-from manicap.train.run_config import RunConfig
+from manicap.train.image_config import ImageConfig
 from manicap.train.loop import pretrain as train_run
+from manicap.train.run_config import RunConfig
 from manicap.train.setup import Execution
 
 RunPath = Annotated[Path, tyro.conf.Positional, tyro.conf.arg(help="Directory of the run.")]
@@ -81,17 +82,23 @@ def chosen_preset(arguments: Sequence[str], default: PresetName) -> PresetName:
     return found if found in PRESETS else default
 
 
-def preset_default(method: str, preset: PresetName, fixed: Sequence[str] = ()) -> PretrainConfig:
-    """The preset's values as the parser's defaults, with the game still to be given; `fixed` fields have no flag."""
-    config_type = typed_config(method)
+def preset_default(method: str, preset: PresetName, fixed: Sequence[str] = ()) -> RunConfig:
+    """The preset's values as the parser's defaults, with the game still to be given."""
+    default = parser_default(preset_config(preset, "pong", method), fixed)
+    object.__setattr__(default, "game", tyro.MISSING)
+    return default
+
+
+def parser_default(config: RunConfig, fixed: Sequence[str] = ()) -> RunConfig:
+    """The config with its method's flags, for the parser to change; `fixed` fields have no flag."""
+    config_type = typed_config(config.method)
     if fixed:
         hints = [(field.name, field.type, field.default) for field in fields(config_type) if field.name in fixed]
         hidden = [(name, Annotated[hint, tyro.conf.Fixed], default) for name, hint, default in hints]
-        config_type = make_dataclass("PretrainConfig", hidden, bases=(config_type,), frozen=True)
-    default = object.__new__(config_type)  # not the constructor, which would look up the missing game
+        config_type = make_dataclass(config_type.__name__, hidden, bases=(config_type,), frozen=True, kw_only=True)
+    default = object.__new__(config_type)  # not the constructor, which would look up a game that is to be given
     for field in fields(config_type):
-        object.__setattr__(default, field.name, getattr(preset_config(preset, "pong", method), field.name))
-    object.__setattr__(default, "game", tyro.MISSING)
+        object.__setattr__(default, field.name, getattr(config, field.name))
     return default
 
 
@@ -110,17 +117,23 @@ def resume(run: RunPath, execution: Execution, data_dir: Path = DATA_DIR) -> Non
 
 def finish_run(config: RunConfig, run_dir: Path, execution: Execution, data_dir: Path) -> None:
     was_finished = (run_dir / "encoder.json").is_file()
-    train_run(config, run_dir, execution, data_dir)
+    if isinstance(config, ImageConfig):
+        from manicap.bench.image_run import train_images  # with its checks
+
+        train_images(config, run_dir, execution, data_dir)
+    else:
+        train_run(config, run_dir, execution, data_dir)
     print(f"{run_dir} {'was finished before' if was_finished else 'is finished'}: its encoder is encoder.safetensors")
 
 
 def methods() -> None:
-    """Show the methods: what each is, and what its probe sees."""
+    """Show the methods: what each is, and what it learns from."""
     table = Table()
     table.add_column("method", no_wrap=True)
+    table.add_column("learns from", no_wrap=True)
     table.add_column("what it is")
     for name, method in METHODS.items():
-        table.add_row(name, (method.__doc__ or "").strip().splitlines()[0])
+        table.add_row(name, method.domain, (method.__doc__ or "").strip().splitlines()[0])
     Console().print(table)
 
 

@@ -1,14 +1,15 @@
-"""Methods side by side over seeds and games, if what was measured is the same.
+"""Methods side by side over seeds and games (or image datasets), if what was measured is the same.
 
     compare([{"method": "dim-c+", "game": "pong", "seed": 0, "evaluation": evaluation.to_dict()}, ...])
 
-`seed` is the run's (the encoder's training); runs of two methods with the same game and seed are paired.
+`seed` is the run's (the encoder's training); runs of two methods with the same game and seed are paired. A result on
+images has a `dataset` in the place of a game.
 """
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -16,9 +17,9 @@ from manicap.core.errors import UserError, unknown_choice
 from manicap.core.seeding import numpy_generator
 from manicap.evaluate.statistics import Interval, PairedTest, bootstrap_interval, interquartile_mean, mean, paired_test
 
-Metric = Literal["f1", "accuracy"]
+Metric = Literal["f1", "accuracy", "top5"]
 Cell = tuple[str, int]
-"""(game, seed)"""
+"""(game or dataset, seed)"""
 
 # What must be equal, and how people call it.
 MUST_MATCH = {
@@ -56,12 +57,14 @@ class Comparison:
     """Best mean first."""
     mismatches: tuple[str, ...]
     """What differs between the runs and was allowed; the order then means nothing."""
+    subjects: str = "games"
+    """What the runs learned from: games, or (image) sets."""
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
 
     def __str__(self) -> str:
-        header = f"{'method':<16}{'runs':>5}{'games':>6}{'width':>7}  {'mean':<22}{'IQM':<22}paired difference"
+        header = f"{'method':<16}{'runs':>5}{self.subjects:>6}{'width':>7}  {'mean':<22}{'IQM':<22}paired difference"
         return "\n".join([header, *map(_line, self.rows), *(f"not comparable: {text}" for text in self.mismatches)])
 
 
@@ -79,13 +82,14 @@ def compare(
     Refuses to rank runs that differ in protocol, annotation set, probe, probe width, games or probe frames, unless
     `allow_mismatch`.
     """
-    if metric not in ("f1", "accuracy"):
-        raise unknown_choice("metric", metric, ("f1", "accuracy"))
     if not results:
         raise UserError("there are no results to compare")
+    measured = [name for name in get_args(Metric) if all(name in r["evaluation"]["scores"] for r in results)]
+    if metric not in measured:
+        raise unknown_choice("metric", metric, measured)
     scores: dict[str, dict[Cell, float]] = defaultdict(dict)
     for result in results:
-        cell = (str(result["game"]), int(result["seed"]))
+        cell = (_subject(result), int(result["seed"]))
         if cell in scores[result["method"]]:
             raise UserError(f"{result['method']} on {cell[0]} with seed {cell[1]} is given twice")
         scores[result["method"]][cell] = float(result["evaluation"]["scores"][metric])
@@ -128,7 +132,7 @@ def compare(
                 paired=paired,
             )
         )
-    return Comparison(metric, tuple(rows), tuple(mismatches))
+    return Comparison(metric, tuple(rows), tuple(mismatches), _subjects(results))
 
 
 def find_mismatches(results: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -137,24 +141,33 @@ def find_mismatches(results: Sequence[Mapping[str, Any]]) -> list[str]:
     for key, name in MUST_MATCH.items():
         by_value: dict[str, set[str]] = defaultdict(set)
         for result in results:
-            by_value[str(result["evaluation"][key])].add(str(result["method"]))
+            by_value[str(result["evaluation"].get(key))].add(str(result["method"]))
         if len(by_value) > 1:
             shown = ", ".join(f"{value} ({', '.join(sorted(methods))})" for value, methods in sorted(by_value.items()))
             found.append(f"they differ in {name}: {shown}")
     games: dict[str, set[str]] = defaultdict(set)
     stores: dict[Cell, set[str]] = defaultdict(set)
     for result in results:
-        games[str(result["method"])].add(str(result["game"]))
-        stores[str(result["game"]), int(result["seed"])].add(str(result["evaluation"]["store"]))
+        games[str(result["method"])].add(_subject(result))
+        stores[_subject(result), int(result["seed"])].add(str(result["evaluation"]["store"]))
     if len({frozenset(names) for names in games.values()}) > 1:
         shown = ", ".join(f"{method} has {', '.join(sorted(names))}" for method, names in sorted(games.items()))
-        found.append(f"they differ in games: {shown}")
+        found.append(f"they differ in {_subjects(results)}: {shown}")
+    kind = "stores" if _subjects(results) == "games" else "images"
     for (game, seed), names in sorted(stores.items()):
         if len(names) > 1:
             found.append(
-                f"on {game} with seed {seed} they were probed on different stores ({', '.join(sorted(names))})"
+                f"on {game} with seed {seed} they were probed on different {kind} ({', '.join(sorted(names))})"
             )
     return found
+
+
+def _subject(result: Mapping[str, Any]) -> str:
+    return str(result["game"] if "game" in result else result["dataset"])
+
+
+def _subjects(results: Sequence[Mapping[str, Any]]) -> str:
+    return "sets" if all("dataset" in result for result in results) else "games"
 
 
 def _games(found: Mapping[Cell, float]) -> list[str]:

@@ -32,7 +32,7 @@ class ImageCheck:
         if not self.config.check_every or (epoch + 1) % self.config.check_every:
             return {}
         bench = self.bench = self.bench or self._open()
-        accuracies = {name: accuracy(replace(bench, probe=name), method) for name in PROBES}
+        accuracies: dict[str, float] = {name: accuracy(replace(bench, probe=name), method) for name in PROBES}
         return {"error": 1 - accuracies["knn"], **accuracies}
 
     def _open(self) -> ImageBench:

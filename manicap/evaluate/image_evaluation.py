@@ -6,7 +6,7 @@ tsai2021    as the code of arXiv 2104.13712: new views in every epoch of the pro
 
 import time
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -17,7 +17,13 @@ from manicap.core.errors import UserError
 from manicap.core.seeding import numpy_generator
 from manicap.evaluate.image_features import ImageEncoder
 from manicap.evaluate.image_neighbors import NeighborsConfig, vote
-from manicap.evaluate.image_probe import AugmentedFeatures, CachedFeatures, FeatureSource, LinearProbe, LinearProbeConfig
+from manicap.evaluate.image_probe import (
+    AugmentedFeatures,
+    CachedFeatures,
+    FeatureSource,
+    LinearProbe,
+    LinearProbeConfig,
+)
 from manicap.evaluate.image_result import ImageEvaluation, ImagePredictions, ImageScores, Labels, score_classes
 from manicap.images.dataset import ImageDataset
 from manicap.images.recipes import Recipe
@@ -52,8 +58,8 @@ class ImageBench:
     protocol: ImageProtocol
     probe: ProbeName = "linear"
     probe_input: ProbeInput = "output"
-    linear: LinearProbeConfig = LinearProbeConfig()
-    neighbors: NeighborsConfig = NeighborsConfig()
+    linear: LinearProbeConfig = field(default_factory=LinearProbeConfig)
+    neighbors: NeighborsConfig = field(default_factory=NeighborsConfig)
     seed: int = 0
     quiet: bool = True
 
@@ -102,9 +108,7 @@ def evaluate_images(
         scores=_scores(measured, labels, names),
         seconds=measured.seconds,
         floors={"majority": majority(_labels(bench.train), labels, names)},
-        predictions=ImagePredictions(
-            labels, decoded, shown, measured.nearest, _labels(bench.train)[measured.nearest]
-        ),
+        predictions=ImagePredictions(labels, decoded, shown, measured.nearest, _labels(bench.train)[measured.nearest]),
     )
     for name, other in (floors or {}).items():
         evaluation.floors[name] = _scores(measure(bench, other, shown), labels, names)
@@ -125,10 +129,11 @@ def measure(bench: ImageBench, method: Method, shown: Labels) -> Measured:
     encoded = time.perf_counter()
     labels = _labels(bench.train)
     targets_N = torch.from_numpy(labels).to(train_NF.device)
+    K = bench.train.num_classes
     few = replace(bench.neighbors, k=min(SHOWN_NEIGHBORS, len(labels)))
-    nearest = vote(test_NF[torch.from_numpy(shown)], train_NF, targets_N, bench.train.num_classes, few, few.k).nearest_BN
+    nearest = vote(test_NF[torch.from_numpy(shown)], train_NF, targets_N, K, few, few.k).nearest_BN
     if bench.probe == "knn":
-        scores = vote(test_NF, train_NF, targets_N, bench.train.num_classes, bench.neighbors).votes_BK
+        scores = vote(test_NF, train_NF, targets_N, K, bench.neighbors).votes_BK
     else:
         scores = _linear_scores(bench, encoder, train_NF, test_NF, labels)
     seconds = {"features": encoded - start, "probe": time.perf_counter() - encoded}

@@ -15,7 +15,7 @@ from html import escape
 from typing import Any
 
 from manicap.core.config import to_dict
-from manicap.report import sections
+from manicap.report import image_sections, sections
 from manicap.report.assets import asset, fill
 from manicap.report.contents import (
     Chart,
@@ -32,6 +32,7 @@ from manicap.report.contents import (
     VariableScore,
     check_page,
 )
+from manicap.report.image_contents import ImagePage
 
 __all__ = [
     "Chart",
@@ -50,26 +51,38 @@ __all__ = [
 ]
 
 
-def build_page(page: RunPage) -> str:
+def build_page(page: RunPage | ImagePage) -> str:
     """The whole HTML file."""
-    check_page(page)
-    script = asset("page.js")
+    css = asset("page.css")
+    if isinstance(page, ImagePage):
+        css += "\n" + asset("neighbors.css")
+        own = {
+            "headline": image_sections.headline(page),
+            "scores": image_sections.scores(page),
+            "variables": image_sections.classes(page),
+            "player": image_sections.neighbors(page),
+        }
+    else:
+        check_page(page)
+        own = {
+            "headline": sections.headline(page),
+            "scores": sections.scores(page),
+            "variables": sections.variables(page),
+            "player": sections.player(page),
+        }
+    script, player = asset("page.js"), None if isinstance(page, ImagePage) else page.player
     policy = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     parts = {
         "title": escape(page.title),
         "policy": f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'sha256-{policy}'",
-        "css": asset("page.css"),
-        "headline": sections.headline(page),
+        "css": css,
         "caveat": sections.caveat(page),
         "facts": sections.facts(page),
-        "scores": sections.scores(page),
-        "variables": sections.variables(page),
         "charts": sections.charts(page),
-        "player": sections.player(page),
-        "data": _script_json({"charts": [_plain(chart) for chart in page.charts], "player": _plain(page.player)}),
+        "data": _script_json({"charts": [_plain(chart) for chart in page.charts], "player": _plain(player)}),
         "js": script,
     }
-    return fill(asset("page.html"), **parts)
+    return fill(asset("page.html"), **parts, **own)
 
 
 def _script_json(value: Any) -> str:

@@ -1,4 +1,4 @@
-"""Gray frames as small PNG files, and those as text for a page."""
+"""Gray frames and colour images as small PNG files, and those as text for a page."""
 
 import base64
 import struct
@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
-_PALETTE, _GRAY = 3, 0
+_PALETTE, _GRAY, _COLOUR = 3, 0, 2
 
 
 def encode_png(frame: NDArray[np.uint8]) -> bytes:
@@ -22,15 +22,32 @@ def encode_png(frame: NDArray[np.uint8]) -> bytes:
     if bits < 8:
         colour, palette = _PALETTE, _chunk(b"PLTE", np.repeat(levels, 3).tobytes())
         rows = _pack(indices.reshape(height, width).astype(np.uint8), bits)
-    unfiltered = np.hstack([np.zeros((height, 1), np.uint8), rows])  # a leading 0: this row is stored as it is
-    header = struct.pack(">IIBBBBB", width, height, bits, colour, 0, 0, 0)
-    body = _chunk(b"IDAT", zlib.compress(unfiltered.tobytes(), 9))
-    return _SIGNATURE + _chunk(b"IHDR", header) + palette + body + _chunk(b"IEND", b"")
+    return _file(width, height, bits, colour, palette, rows)
+
+
+def encode_colour_png(image: NDArray[np.uint8]) -> bytes:
+    """A colour image [3, height, width], exactly."""
+    if image.ndim != 3 or len(image) != 3 or image.dtype != np.uint8 or not image.size:
+        raise ValueError(f"encode_colour_png needs an image uint8 [3, height, width], got {image.dtype} {image.shape}")
+    _, height, width = image.shape
+    return _file(width, height, 8, _COLOUR, b"", image.transpose(1, 2, 0).reshape(height, 3 * width))
 
 
 def frame_text(frame: NDArray[np.uint8]) -> str:
     """The frame's PNG in base64, as `Player.frames` holds it."""
     return base64.b64encode(encode_png(frame)).decode("ascii")
+
+
+def image_text(image: NDArray[np.uint8]) -> str:
+    """The colour image's PNG in base64."""
+    return base64.b64encode(encode_colour_png(image)).decode("ascii")
+
+
+def _file(width: int, height: int, bits: int, colour: int, palette: bytes, rows: NDArray[np.uint8]) -> bytes:
+    unfiltered = np.hstack([np.zeros((height, 1), np.uint8), rows])  # a leading 0: this row is stored as it is
+    header = struct.pack(">IIBBBBB", width, height, bits, colour, 0, 0, 0)
+    body = _chunk(b"IDAT", zlib.compress(unfiltered.tobytes(), 9))
+    return _SIGNATURE + _chunk(b"IHDR", header) + palette + body + _chunk(b"IEND", b"")
 
 
 def _pack(indices: NDArray[np.uint8], bits: int) -> NDArray[np.uint8]:

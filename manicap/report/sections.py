@@ -7,6 +7,7 @@ from itertools import groupby
 
 from manicap.report.assets import asset, fill
 from manicap.report.contents import Chart, RunPage, Score, ScoreRow, VariableScore
+from manicap.report.image_contents import ImagePage
 
 
 def headline(page: RunPage) -> str:
@@ -30,17 +31,17 @@ def headline(page: RunPage) -> str:
     return f'<p class="summary">{sentence}{", " + said if said else ""}.</p>\n<dl class="stats">{blocks}</dl>'
 
 
-def caveat(page: RunPage) -> str:
+def caveat(page: RunPage | ImagePage) -> str:
     if not page.caveat:
         return ""
     return f'<p class="caveat" role="note"><strong>Not the paper’s setting.</strong> {escape(page.caveat)}</p>'
 
 
-def facts(page: RunPage) -> str:
+def facts(page: RunPage | ImagePage) -> str:
     if not page.facts:
         return ""
     items = "".join(f"<div><dt>{escape(fact.name)}</dt><dd>{escape(fact.value)}</dd></div>" for fact in page.facts)
-    return _section("run", "Run", f'<dl class="facts">{items}</dl>')
+    return section("run", "Run", f'<dl class="facts">{items}</dl>')
 
 
 def scores(page: RunPage) -> str:
@@ -59,7 +60,7 @@ def scores(page: RunPage) -> str:
         '<input type="radio" name="metric" id="metric-accuracy"><label for="metric-accuracy">Accuracy</label>'
     )
     body = f'<p class="note">{note}</p><div class="choice" role="group" aria-label="Metric">{choice}</div>{tables}'
-    return _section("scores", "Scores by category", f'<div class="switch">{body}</div>')
+    return section("scores", "Scores by category", f'<div class="switch">{body}</div>')
 
 
 def _score_table(page: RunPage, methods: Sequence[str], key: str, label: str) -> str:
@@ -112,13 +113,13 @@ def variables(page: RunPage) -> str:
         '<th scope="col">Commonest</th></tr></thead>'
     )
     note = '<p class="note">F1 of each variable’s own probe; what a bar adds beyond the marks was learned.</p>'
-    return _section("variables", "Scores by variable", f'{note}{legend}<table class="bars">{head}{body}</table>')
+    return section("variables", "Scores by variable", f'{note}{legend}<table class="bars">{head}{body}</table>')
 
 
 def _bar(variable: VariableScore) -> str:
     floors = (("untrained", "Untrained", variable.untrained), ("majority", "Commonest", variable.majority))
     marks = "".join(
-        f'<i class="mark {kind}" style="left:{_percent(score.f1)}" title="{name} {number(score.f1)}"></i>'
+        f'<i class="mark {kind}" style="left:{percent(score.f1)}" title="{name} {number(score.f1)}"></i>'
         for kind, name, score in floors
         if score is not None and score.f1 is not None
     )
@@ -131,17 +132,17 @@ def _bar(variable: VariableScore) -> str:
     )
     return (
         f'<tr class="bar"><th scope="row">{escape(variable.name)}</th><td class="track-cell" title="{escape(title)}">'
-        f'<span class="track"><span class="fill" style="width:{_percent(variable.ours.f1)}"></span>{marks}</span></td>'
+        f'<span class="track"><span class="fill" style="width:{percent(variable.ours.f1)}"></span>{marks}</span></td>'
         f"{numbers}</tr>"
     )
 
 
-def charts(page: RunPage) -> str:
+def charts(page: RunPage | ImagePage) -> str:
     if not page.charts:
         return ""
     figures = "".join(_chart(index, chart) for index, chart in enumerate(page.charts))
     note = '<p class="note">Point at a curve, or focus it and use the arrow keys, to read its values.</p>'
-    return _section("curves", "Training", f'{note}<div class="charts">{figures}</div>')
+    return section("curves", "Training", f'{note}<div class="charts">{figures}</div>')
 
 
 def _chart(index: int, chart: Chart) -> str:
@@ -168,7 +169,7 @@ def _csv(chart: Chart) -> str:
 def player(page: RunPage) -> str:
     if page.player is None:
         return ""
-    return _section("player", "Episode player", fill(asset("player.html"), last=str(len(page.player.frames) - 1)))
+    return section("player", "Episode player", fill(asset("player.html"), last=str(len(page.player.frames) - 1)))
 
 
 def number(value: float | None, plus_minus: float | None = None) -> str:
@@ -206,7 +207,7 @@ def _difference(ours: float | None, floor: Score | None, name: str) -> str:
     return f"{abs(difference):.2f} {'above' if difference >= 0 else 'below'} {name}"
 
 
-def _percent(value: float | None) -> str:
+def percent(value: float | None) -> str:
     if value is None or not math.isfinite(value):
         return "0%"
     return f"{100 * min(max(value, 0.0), 1.0):.1f}%"
@@ -216,5 +217,5 @@ def _first(index: int) -> str:
     return ' class="first"' if index == 0 else ""
 
 
-def _section(key: str, title: str, body: str) -> str:
+def section(key: str, title: str, body: str) -> str:
     return f'<section id="{key}" aria-labelledby="{key}-title"><h2 id="{key}-title">{title}</h2>\n{body}\n</section>'

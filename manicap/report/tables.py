@@ -8,7 +8,7 @@ from rich.table import Table
 
 from manicap.atari.annotations import CATEGORIES
 from manicap.atari.games import find_game
-from manicap.bench.published import published_scores
+from manicap.bench.published import published_image_accuracy, published_scores
 
 
 def job_table(results: Sequence[Mapping[str, Any]]) -> Table:
@@ -36,6 +36,46 @@ def job_table(results: Sequence[Mapping[str, Any]]) -> Table:
             f1 = _with_deviation(entry.f1, entry.f1_std)
             table.add_row(f"published: {entry.method}", f1, "", "", _with_deviation(entry.accuracy, entry.accuracy_std))
     return table
+
+
+def image_job_table(results: Sequence[Mapping[str, Any]]) -> Table:
+    """Accuracy over seeds, whole and by class, with the floors and the published numbers."""
+    first = results[0]
+    evaluation = first["evaluation"]
+    seeds = ", ".join(str(result["seed"]) for result in results)
+    table = Table(
+        title=f"{first['dataset']}, {first['method']}: protocol {evaluation['protocol']}, {evaluation['probe']} probe"
+        f" on {evaluation['width']} features, {evaluation['counts']['train']:,} training images, seeds {seeds}"
+    )
+    table.add_column("test images")
+    for name in ("accuracy", "untrained", "majority"):
+        table.add_column(name, justify="right")
+
+    def row(name: str, *path: str, style: str | None = None) -> None:
+        sources = ("scores",), ("floors", "untrained"), ("floors", "majority")
+        table.add_row(name, *(_over_seeds(results, *source, *path) for source in sources), style=style)
+
+    for name in evaluation["scores"]["classes"]:
+        row(name, "classes", name)
+    table.add_section()
+    row("all", "accuracy", style="bold")
+    row("all, among the first five", "top5")
+    published = published_image_accuracy(first["dataset"])
+    if published:
+        table.add_section()
+    for method, accuracy in published.items():
+        table.add_row(f"published: {method}", f"{accuracy:.3f}")
+    return table
+
+
+def _over_seeds(results: Sequence[Mapping[str, Any]], *path: str) -> str:
+    values = []
+    for result in results:
+        value: Any = result["evaluation"]
+        for key in path:
+            value = value[key]
+        values.append(value)
+    return _with_deviation(mean(values), stdev(values) if len(values) > 1 else None)
 
 
 def _cells(results: Sequence[Mapping[str, Any]], category: str | None) -> list[str]:

@@ -14,7 +14,7 @@ from manicap.core.errors import UserError
 from manicap.methods import find_method
 from manicap.methods.base import Domain, PresetName
 from manicap.train.image_config import ImageConfig
-from manicap.train.run_config import RunConfig
+from manicap.train.run_config import RunConfig, find_method_for
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,7 +74,7 @@ class PretrainConfig(RunConfig, Play):  # the fields of the last base come first
 
 def preset_config(name: PresetName, game: str, method: str) -> PretrainConfig:
     """quick: minutes on two cores. standard: an hour. paper: Tables 3 and 4 of arXiv 2405.13848, as they are."""
-    settings = find_method(method).settings_type.preset(name)
+    settings = find_method_for("atari", method).settings_type.preset(name)
     common: dict[str, Any] = {"game": game, "method": method, "settings": settings}
     if name == "quick":
         return PretrainConfig(**common, collect_steps=12_000, max_steps=500)
@@ -107,7 +107,7 @@ def read_run_config(path: Path) -> RunConfig:
 
 
 def typed_config(method: str) -> type[RunConfig]:
-    """The config of the method's domain whose `settings` are the method's: what the command line and the reader parse."""
+    """The config of the method's domain with the method's own `settings`: what command line and reader parse."""
     found = find_method(method)
     base = CONFIGS[found.domain]
     fields = [("settings", found.settings_type, field(default_factory=found.settings_type))]

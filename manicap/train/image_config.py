@@ -6,11 +6,9 @@ from typing import Any, ClassVar, Literal
 
 from manicap.core.errors import unknown_choice
 from manicap.images.recipes import RECIPES, Recipe
-from manicap.methods import find_method
 from manicap.methods.base import Domain, PresetName
-from manicap.train.run_config import RunConfig
+from manicap.train.run_config import RunConfig, find_method_for
 
-NAMED_DATASETS = ("cifar10", "stl10")
 ImageProtocolName = Literal["clean", "tsai2021"]
 """clean: nothing is chosen by test images. tsai2021: as the code of arXiv 2104.13712 behaves."""
 
@@ -95,7 +93,7 @@ def preset_image_config(name: PresetName, dataset: str, method: str, protocol: I
 
     tsai2021 checks every fifth epoch and keeps the weights of the best check, as its code does.
     """
-    settings: Any = find_method(method).settings_type.preset(name)
+    settings: Any = find_method_for("images", method).settings_type.preset(name)
     if dataset == "stl10" and hasattr(settings, "stem"):
         settings = replace(settings, stem="stl10")
     common: dict[str, Any] = {"dataset": dataset, "method": method, "protocol": protocol}
@@ -107,20 +105,3 @@ def preset_image_config(name: PresetName, dataset: str, method: str, protocol: I
     if name == "standard":
         return ImageConfig(**common, settings=settings, max_epochs=50)
     return ImageConfig(**common, settings=settings)
-
-
-@dataclass(frozen=True)
-class DatasetPlace:
-    """Which reader opens a dataset, and where."""
-
-    reader: str
-    directory: Path
-
-
-def dataset_place(dataset: str, data_dir: Path) -> DatasetPlace:
-    """cifar10 and stl10 live in `data_dir`; anything else is the path of an image folder."""
-    if dataset in NAMED_DATASETS:
-        return DatasetPlace(dataset, data_dir / dataset)
-    if not Path(dataset).is_dir():
-        raise unknown_choice("dataset", dataset, [*NAMED_DATASETS, "the path of an image folder"])
-    return DatasetPlace("folder", Path(dataset))

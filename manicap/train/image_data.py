@@ -11,16 +11,16 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from manicap.core.seeding import numpy_generator, stream_seed
-from manicap.images import ImageDataset, open_dataset, subset
-from manicap.images.dataset import Split
+from manicap.core.seeding import stream_seed
+from manicap.images.dataset import ImageDataset, Split
 from manicap.images.recipes import Recipe
+from manicap.images.selection import open_images
 from manicap.images.views import make_views, normalise
 from manicap.methods.base import Batch, MethodContext
 from manicap.train.batches import SampleOrder
 from manicap.train.device import noise_generator
 from manicap.train.distributed import Processes
-from manicap.train.image_config import ImageConfig, dataset_place
+from manicap.train.image_config import ImageConfig
 
 Rows = NDArray[np.int64]
 
@@ -58,9 +58,7 @@ class ImageData:
         generator = torch.Generator(self.device).manual_seed(stream_seed(seed, "views", *stream))
         images = torch.from_numpy(self.dataset.images[rows]).to(self.device)
         share, total = len(rows), self.config.batch_size
-        views = make_views(
-            images, self.recipe, self.num_views, generator, first=rank * share, global_batch=total
-        )
+        views = make_views(images, self.recipe, self.num_views, generator, first=rank * share, global_batch=total)
         noise = noise_generator(seed, self.device, rank, *stream)
         return Batch(normalise(views, self.dataset.mean, self.dataset.std), None, noise)
 
@@ -76,12 +74,8 @@ def open_image_data(
 
 
 def open_split(config: ImageConfig, split: Split, data_dir: Path, quiet: bool = True) -> ImageDataset:
-    """The images of a run: of the training splits `num_images`, the same for all seeds; the test split whole."""
-    place = dataset_place(config.dataset, data_dir)
-    dataset = open_dataset(place.reader, place.directory, split, quiet=quiet)
-    if split == "test" or config.num_images is None or config.num_images >= len(dataset):
-        return dataset
-    return subset(dataset, config.num_images, numpy_generator(0, "images", config.num_images))
+    """The images of a run."""
+    return open_images(config.dataset, split, data_dir, config.num_images, quiet)
 
 
 def image_context(dataset: ImageDataset, recipe: Recipe) -> MethodContext:

@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 from manicap.core.config import config_hash
 from manicap.core.errors import UserError
 from manicap.methods import find_method
-from manicap.methods.base import Domain, Settings
+from manicap.methods.base import Domain, Method, Settings
 
 _COMMANDS: dict[Domain, str] = {"atari": "manicap run --game GAME", "images": "manicap images --dataset DATASET"}
 _SUBJECTS: dict[Domain, str] = {"atari": "Atari games", "images": "images"}
@@ -44,12 +44,7 @@ class RunConfig:
     """The method's own settings."""
 
     def __post_init__(self) -> None:
-        method = find_method(self.method)
-        if method.domain != self.domain:
-            raise UserError(
-                f"{self.method} learns from {_SUBJECTS[method.domain]}, not from {_SUBJECTS[self.domain]}:"
-                f" {_COMMANDS[method.domain]} --method {self.method}"
-            )
+        method = find_method_for(self.domain, self.method)
         if type(self.settings) is Settings and method.settings_type is not Settings:
             object.__setattr__(self, "settings", method.settings_type())
 
@@ -78,3 +73,14 @@ class RunConfig:
     def run_name(self) -> str:
         """`pong-dim-c+-s0-1a2b3c4d`"""
         return f"{self.subject}-{self.method}-s{self.seed}-{config_hash(self)[:8]}"
+
+
+def find_method_for(domain: Domain, name: str) -> type[Method]:
+    """The method, which must learn from this domain."""
+    method = find_method(name)
+    if method.domain != domain:
+        raise UserError(
+            f"{name} learns from {_SUBJECTS[method.domain]}, not from {_SUBJECTS[domain]}:"
+            f" {_COMMANDS[method.domain]} --method {name}"
+        )
+    return method

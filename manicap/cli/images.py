@@ -1,0 +1,164 @@
+"""Commands on images: the job, and `evaluate` and `compare` for its runs."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import Annotated, Literal
+
+import tyro
+from rich.console import Console
+
+from manicap.bench.evaluation import require_runs
+from manicap.bench.image_evaluation import (
+    ImageEvaluationConfig,
+    evaluate_image_run,
+    preset_image_evaluation,
+    read_image_config,
+)
+from manicap.bench.image_run import run_image_job
+from manicap.cli.train import chosen_preset, parser_default, value_of
+from manicap.core.paths import DATA_DIR, RUNS_DIR
+from manicap.core.results import read_result
+from manicap.evaluate.compare import compare as compare_results
+from manicap.evaluate.image_result import ImageEvaluation
+from manicap.methods.base import PresetName
+from manicap.report.image_page import write_image_page
+from manicap.report.tables import image_job_table
+from manicap.train.config import plain_config, read_run_config
+from manicap.train.image_config import ImageConfig, ImageProtocolName, preset_image_config
+from manicap.train.setup import Execution
+
+RunPath = Annotated[Path, tyro.conf.Positional, tyro.conf.arg(help="Directory of the run.")]
+RunPaths = Annotated[tuple[Path, ...], tyro.conf.Positional, tyro.conf.arg(help="Directories of the runs.")]
+
+
+def images(
+    config: ImageConfig,
+    evaluation: ImageEvaluationConfig,
+    execution: Execution,
+    preset: PresetName = "quick",
+    seeds: tuple[int, ...] = (0,),
+    runs_dir: Path = RUNS_DIR,
+    data_dir: Path = DATA_DIR,
+) -> None:
+    """Train on images without labels, probe what was learned, show it.
+
+    Ends with a table beside the published numbers and the floor of an untrained network, and a page per seed
+    (report.html) with curves, accuracy by class and the nearest neighbours of test images. CIFAR-10 and STL-10 are
+    downloaded if they are not in data-dir. Finished stages are skipped, interrupted ones go on.
+
+    Minutes on two cores: manicap images --dataset cifar10 --method barlow-twins-c+
+
+    Two methods, then side by side: manicap images --method simclr --seeds 0 1; manicap images --method simclr-c+
+    --seeds 0 1; manicap compare runs/cifar10-simclr*
+
+    As the published numbers were measured: manicap images --method simclr-c+ --preset paper --protocol tsai2021
+
+    Several GPUs: torchrun --nproc-per-node 4 -m manicap images --method simclr-c+ --preset paper
+
+    Args:
+        config: What to train.
+        evaluation: How to probe it.
+        execution: How to run it.
+        preset: quick (minutes on two cores), standard (ResNet-18, 50 epochs on all images: a GPU), paper (Table 5 of
+            arXiv 2405.13848: ResNet-50, 1000 epochs). Other flags change single values of it.
+        seeds: Seeds, one run each.
+        runs_dir: Where runs live.
+        data_dir: Where datasets live: cifar10/cifar-10-batches-bin, stl10/stl10_binary.
+    """
+    plain = plain_config(config)
+    assert isinstance(plain, ImageConfig)
+    run_dirs = run_image_job(plain, evaluation, seeds, execution, runs_dir, data_dir)
+    if not run_dirs:  # a process of torchrun other than the first
+        return
+    results = [read_result(run_dir / "result.json") for run_dir in run_dirs]
+    console = Console()
+    console.print(image_job_table(results))
+    if results[0]["differences_from_paper"]:
+        console.print(f"Not the paper's setting: {'; '.join(results[0]['differences_from_paper'])}.", highlight=False)
+    for run_dir in run_dirs:
+        print(f"page: {write_image_page(run_dir, data_dir)}")
+
+
+def images_for_arguments(arguments: Sequence[str]) -> Callable[..., None]:
+    """`images` with the flags of the method and the defaults of the preset that the arguments name."""
+    preset = chosen_preset(arguments, "quick")
+    protocol: ImageProtocolName = "tsai2021" if value_of("--protocol", arguments) == "tsai2021" else "clean"
+    dataset = value_of("--dataset", arguments) or ImageConfig.dataset
+    method = value_of("--method", arguments) or ImageConfig.method
+    # The seeds are the job's; the protocol is the evaluation's and serves both halves.
+    default = parser_default(preset_image_config(preset, dataset, method, protocol), fixed=("seed", "protocol"))
+    config_type = type(default)
+
+    def specialised(
+        config: config_type = default,  # type: ignore[valid-type]
+        evaluation: ImageEvaluationConfig = preset_image_evaluation(preset),  # noqa: B008 - frozen
+        execution: Execution = Execution(),  # noqa: B008 - frozen
+        preset: PresetName = preset,
+        seeds: tuple[int, ...] = (0,),
+        runs_dir: Path = RUNS_DIR,
+        data_dir: Path = DATA_DIR,
+    ) -> None:
+        images(config, evaluation, execution, preset, seeds, runs_dir, data_dir)
+
+    specialised.__doc__ = images.__doc__
+    return specialised
+
+
+images.for_arguments = images_for_arguments  # type: ignore[attr-defined]
+
+
+def names_image_run(arguments: Sequence[str]) -> bool:
+    """Whether the first run among the arguments is one on images."""
+    configs = (Path(word) / "config.toml" for word in arguments if not word.startswith("-"))
+    first = next((path for path in configs if path.is_file()), None)
+    return first is not None and isinstance(read_run_config(first), ImageConfig)
+
+
+def evaluate_images(
+    run: RunPath, config: ImageEvaluationConfig, threads: int | None = None, data_dir: Path = DATA_DIR
+) -> None:
+    """Probe the encoder of a finished run on images. Each way of probing is measured once and kept beside the run.
+
+    By nearest neighbours: manicap evaluate RUN --probe knn
+
+    Args:
+        run: Directory of the run.
+        config: How to probe it.
+        threads: CPU threads; all cores if absent.
+        data_dir: Where datasets live.
+    """
+    require_runs((run,))
+    print(ImageEvaluation.from_dict(evaluate_image_run(run, config, data_dir, threads)["evaluation"]))
+
+
+def compare_images(
+    runs: RunPaths,
+    config: ImageEvaluationConfig,
+    metric: Literal["accuracy", "top5"] = "accuracy",
+    baseline: str | None = None,
+    allow_mismatch: bool = False,
+    threads: int | None = None,
+    data_dir: Path = DATA_DIR,
+) -> None:
+    """Runs on images side by side, probed alike: means with bootstrap intervals, and a paired test.
+
+    Refuses to rank what differs in protocol, probe, width or images, and says why. Runs are probed first where they
+    have not been: manicap compare runs/cifar10-simclr-* --probe knn
+
+    Args:
+        runs: Directories of the runs.
+        config: How to probe them.
+        metric: What to compare.
+        baseline: Method that the others are paired with; the best if absent.
+        allow_mismatch: Compare what cannot be ranked; the reasons stay below the table.
+        threads: CPU threads; all cores if absent.
+        data_dir: Where datasets live.
+    """
+    require_runs(runs)
+    for run in runs:
+        read_image_config(run)  # refuses runs on games before anything is measured
+    results = [evaluate_image_run(path, config, data_dir, threads) for path in runs]
+    comparison = compare_results(results, metric=metric, baseline=baseline, allow_mismatch=allow_mismatch)
+    probed = ", ".join(f"{field.name} {getattr(config, field.name)}" for field in fields(config))
+    print(f"{metric}, {probed}\n{comparison}")

@@ -1,0 +1,31 @@
+"""The images a run uses: a named dataset or a folder, and how many of its training images."""
+
+from pathlib import Path
+
+from manicap.core.errors import unknown_choice
+from manicap.core.seeding import numpy_generator
+from manicap.images.dataset import ImageDataset, Split, subset
+from manicap.images.registry import open_dataset
+
+NAMED = ("cifar10", "stl10")
+
+
+def require_dataset(dataset: str) -> None:
+    if dataset not in NAMED and not Path(dataset).is_dir():
+        raise unknown_choice("dataset", dataset, [*NAMED, "the path of an image folder"])
+
+
+def open_images(
+    dataset: str, split: Split, data_dir: Path, num_images: int | None = None, quiet: bool = True
+) -> ImageDataset:
+    """cifar10 and stl10 live in `data_dir` under their names; anything else is the path of an image folder.
+
+    Of the training splits `num_images` are taken (all, if there are no more), the same ones whatever the run's seed:
+    runs differ in what they learn, not in what they learn from. The test split is always whole.
+    """
+    require_dataset(dataset)
+    reader, directory = (dataset, data_dir / dataset) if dataset in NAMED else ("folder", Path(dataset))
+    found = open_dataset(reader, directory, split, quiet=quiet)
+    if split == "test" or num_images is None or num_images >= len(found):
+        return found
+    return subset(found, num_images, numpy_generator(0, "images", num_images))

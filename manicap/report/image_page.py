@@ -1,0 +1,125 @@
+"""The page of a run on images, from the files in its directory: `report.html`."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from manicap.bench.published import IMAGE_SOURCE, published_image_accuracy
+from manicap.core.errors import Failure, UserError
+from manicap.core.files import atomic_write
+from manicap.core.results import read_result
+from manicap.evaluate.image_result import ImagePredictions
+from manicap.images.dataset import ImageRows
+from manicap.images.selection import open_images
+from manicap.report.contents import Chart, Fact, Series
+from manicap.report.image_contents import ImagePage, ImageScore, NeighborRow, Picture
+from manicap.report.page import build_page
+from manicap.report.png import image_text
+
+LARGEST_PICTURE = 48
+
+
+def write_image_page(run_dir: Path, data_dir: Path) -> Path:
+    """Build `report.html` from `result.json`, `metrics.jsonl`, `predictions.npz` and the images."""
+    result = read_result(run_dir / "result.json")
+    evaluation = result["evaluation"]
+    differences = result["differences_from_paper"]
+    page = ImagePage(
+        title=f"{result['dataset']}: {result['method']}",
+        method=result["method"],
+        overall=_score("accuracy", evaluation, "accuracy"),
+        top5=_score("among the first five", evaluation, "top5"),
+        classes=tuple(_score(name, evaluation, "classes", name) for name in evaluation["scores"]["classes"]),
+        published=tuple(published_image_accuracy(result["dataset"]).items()),
+        published_source=IMAGE_SOURCE,
+        caveat="; ".join(differences) + "." if differences else "",
+        facts=_facts(result),
+        charts=_charts(run_dir / "metrics.jsonl"),
+        neighbors=_neighbors(run_dir, result, data_dir),
+    )
+    path = run_dir / "report.html"
+    atomic_write(path, build_page(page).encode())
+    return path
+
+
+def _score(name: str, evaluation: Mapping[str, Any], *path: str) -> ImageScore:
+    def value(scores: Any) -> float:
+        for key in path:
+            scores = scores[key]
+        return float(scores)
+
+    floors = evaluation["floors"]
+    return ImageScore(name, value(evaluation["scores"]), value(floors["untrained"]), value(floors["majority"]))
+
+
+def _facts(result: Mapping[str, Any]) -> tuple[Fact, ...]:
+    config, evaluation = result["pretrain_config"], result["evaluation"]
+    settings = ", ".join(f"{name} {value}" for name, value in config["settings"].items())
+    options = ", ".join(f"{name} {value}" for name, value in evaluation["probe_options"].items())
+    entries = {
+        "Dataset": result["dataset"],
+        "Method": f"{result['method']} ({settings})",
+        "Seed": str(result["seed"]),
+        "Trained": f"{result['training']['epochs']:,} epochs, {result['training']['steps']:,} steps of"
+        f" {config['batch_size']} images, views {config['recipe']}",
+        "Probed": f"{evaluation['probe']} probe on {evaluation['width']:,} features ({options})",
+        "Images": f"{evaluation['counts']['train']:,} training, {evaluation['counts']['test']:,} test",
+        "Protocol": f"{evaluation['protocol']}, {'last' if evaluation['protocol'] == 'clean' else 'best'} weights",
+        "Versions": ", ".join(f"{name} {number}" for name, number in sorted(result["versions"].items())),
+    }
+    return tuple(Fact(name, value) for name, value in entries.items())
+
+
+def _charts(path: Path) -> tuple[Chart, ...]:
+    """Loss and its parts over steps, the capacity's share of its bound, and the checks."""
+    lines = [json.loads(line) for line in path.read_text().splitlines()] if path.is_file() else []
+    train, checks = ([line for line in lines if line["split"] == split] for split in ("train", "check"))
+
+    def series(name: str, points: list[dict[str, Any]], key: str) -> Series:
+        return Series(name, tuple(point["step"] for point in points), tuple(point[key] for point in points))
+
+    charts = []
+    if train:
+        charts.append(Chart("Loss", (series("training", train, "loss"),)))
+    if train and "capacity_percent" in train[0]:
+        title = "Nuclear norm, percent of its bound"
+        charts.append(Chart(title, (series("training", train, "capacity_percent"),)))
+    if checks:
+        found = (series("nearest neighbours", checks, "knn"), series("short linear probe", checks, "linear"))
+        charts.append(Chart("Accuracy of the checks", found))
+    return tuple(charts)
+
+
+def _neighbors(run_dir: Path, result: Mapping[str, Any], data_dir: Path) -> tuple[NeighborRow, ...]:
+    """Test images with their nearest training images; nothing if the images are no longer there."""
+    config = result["pretrain_config"]
+    try:
+        train = open_images(config["dataset"], "train", data_dir, config.get("num_images"))
+        test = open_images(config["dataset"], "test", data_dir)
+    except (UserError, Failure):
+        return ()
+    predictions, names = ImagePredictions.load(run_dir / "predictions.npz"), test.class_names
+
+    def picture(images: ImageRows, row: int, label: int) -> Picture:
+        return Picture(image_text(shrink(images[row])), names[label])
+
+    return tuple(
+        NeighborRow(
+            picture(test.images, row, predictions.true[row]),
+            names[predictions.decoded[row]],
+            tuple(picture(train.images, n, label) for n, label in zip(nearest, labels, strict=True)),
+        )
+        for row, nearest, labels in zip(predictions.shown, predictions.nearest, predictions.nearest_labels, strict=True)
+    )
+
+
+def shrink(image: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Means of squares of pixels where the shorter side has twice 48 or more: a page of large images stays small."""
+    factor = max(1, min(image.shape[1:]) // LARGEST_PICTURE)
+    height, width = (size // factor * factor for size in image.shape[1:])
+    squares = image[:, :height, :width].reshape(3, height // factor, factor, width // factor, factor)
+    return squares.mean((2, 4)).round().astype(np.uint8)
