@@ -1,4 +1,4 @@
-"""Algorithms 1 and 2 of arXiv 2405.13848 as printed, loops and all: the slow form the package is checked against."""
+"""Algorithms 1 to 3 of arXiv 2405.13848 as printed, loops and all: the slow form the package is checked against."""
 
 from collections.abc import Callable
 
@@ -62,3 +62,60 @@ def literal_dim_c(o_t: Tensor, y_t: Tensor, y_next: Tensor, c1: Layer, c2: Layer
             logits_l = torch.matmul(c2(y_t[:, h, w, :]), y_next[:, h, w, :].t())
             loss_l = loss_l + cross_entropy(logits_l, torch.arange(B))
     return loss + loss_g / (H * W) + loss_l / (H * W)
+
+
+def literal_two_view(
+    o: Tensor, o_other: Tensor, custom: Callable[[Tensor, Tensor], Tensor], epsilon: float = 0.005
+) -> Tensor:
+    """Algorithm 3, with the norm of Algorithms 1 and 2 that it leaves out. Heads `[B, N, D]` of the two views."""
+    N = o.shape[1]
+    loss = epsilon * mmcr(norm(o))
+    for i in range(N):
+        for j in range(N):
+            loss = loss + custom(o[:, i, :], o_other[:, j, :]) / N**2
+    return loss
+
+
+def nt_xent_of_pair(a: Tensor, b: Tensor, temperature: float = 0.5) -> Tensor:
+    """Eq 1 of arXiv 2002.05709: all 2B x 2B similarities, an anchor's own masked, cross-entropy with its other view."""
+    B = len(a)
+    z = torch.cat([a / a.norm(dim=1, keepdim=True), b / b.norm(dim=1, keepdim=True)])
+    logits = (z @ z.t() / temperature).masked_fill(torch.eye(2 * B, dtype=torch.bool), -torch.inf)
+    return cross_entropy(logits, torch.cat([torch.arange(B, 2 * B), torch.arange(B)]))
+
+
+def barlow_twins_of_pair(a: Tensor, b: Tensor, weight: float = 0.005, correction: int = 1, eps: float = 1e-5) -> Tensor:
+    """Eqs 1-2 of arXiv 2103.03230: the D x D cross-correlation and its distance from the identity."""
+
+    def standard(x: Tensor) -> Tensor:
+        return (x - x.mean(0)) / (x.var(0, correction=correction) + eps).sqrt()
+
+    c = standard(a).t() @ standard(b) / len(a)
+    diagonal = torch.diagonal(c)
+    return ((1 - diagonal) ** 2).sum() + weight * ((c**2).sum() - (diagonal**2).sum())
+
+
+def vicreg_of_pair(a: Tensor, b: Tensor) -> Tensor:
+    """VICReg as its code weighs it: 25 s + 25 (v + v') / 2 + (c + c')."""
+
+    def v(x: Tensor) -> Tensor:
+        return (1 - (x.var(0) + 1e-4).sqrt()).clamp_min(0).mean()
+
+    def c(x: Tensor) -> Tensor:
+        covariance = torch.cov(x.t())
+        return (covariance**2).sum() / x.shape[1] - (torch.diagonal(covariance) ** 2).sum() / x.shape[1]
+
+    return 25 * ((a - b) ** 2).mean() + 25 * (v(a) + v(b)) / 2 + c(a) + c(b)
+
+
+def cosine_of_pair(a: Tensor, b: Tensor) -> Tensor:
+    """SimSiam's D: the target b stands still."""
+    return -torch.cosine_similarity(a, b.detach(), dim=1).mean()
+
+
+def tico_of_pair(a: Tensor, b: Tensor, covariance: Tensor, rho: float = 8.0, beta: float = 0.9) -> Tensor:
+    """TiCo of one head with its covariance; the target b stands still."""
+    z = a / a.norm(dim=1, keepdim=True)
+    moved = beta * covariance + (1 - beta) * (z.t() @ z) / len(z)
+    penalty = torch.stack([row @ moved @ row for row in z]).mean()
+    return 1 + cosine_of_pair(a, b) + rho * penalty

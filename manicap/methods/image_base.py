@@ -6,7 +6,7 @@ from torch import Tensor
 
 from manicap.methods.base import MethodContext, Settings
 from manicap.nn.encoders import Encoder
-from manicap.nn.resnet import ResNetEncoder, ResNetName, StemName
+from manicap.nn.resnet import WIDTH_STEP, ResNetEncoder, ResNetName, StemName
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class ImageSettings(Settings):
     stem: StemName = "cifar"
     """First layer. cifar: 3 x 3, stride 1. stl10: max pooling after it. imagenet: 7 x 7, stride 2, max pooling."""
     encoder_width: int = 64
-    """Channels of the backbone's first stage; 64 is the published network, fewer are quicker."""
+    """Channels of the backbone's first stage, a multiple of 8; 64 is the published network, fewer are quicker."""
 
     def build_encoder(self, context: MethodContext) -> Encoder:
         return ResNetEncoder(
@@ -26,7 +26,9 @@ class ImageSettings(Settings):
         )
 
     def problems(self) -> list[str]:
-        return positive_problems(self, "encoder_width")
+        if self.encoder_width > 0 and self.encoder_width % WIDTH_STEP == 0:
+            return []
+        return [f"encoder_width must be a positive multiple of {WIDTH_STEP}, got {self.encoder_width}"]
 
 
 def positive_problems(settings: Settings, *names: str) -> list[str]:
@@ -44,6 +46,6 @@ def view_features(encoder: Encoder, frames_BTCHW: Tensor) -> list[Tensor]:
     """
     if len(frames_BTCHW) < 2:
         raise ValueError(
-            f"batch normalisation needs at least 2 images a process, got frames_BTCHW {list(frames_BTCHW.shape)}"
+            f"batch normalisation needs at least 2 images in each process's batch, got {len(frames_BTCHW)}"
         )
     return [encoder(view_BCHW).features_BF for view_BCHW in frames_BTCHW.unbind(1)]

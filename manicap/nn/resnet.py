@@ -16,6 +16,9 @@ from manicap.nn.encoders import Encoded, Encoder
 
 ResNetName = Literal["resnet18", "resnet34", "resnet50"]
 StemName = Literal["cifar", "stl10", "imagenet"]
+WIDTH_STEP = 8
+"""Widths are multiples of this. With 4 channels, channels last, the gradient of a 1 x 1 convolution of stride 2 writes
+past its end and crashes (oneDNN in torch 2.13, brgconv_strided:avx2): its vectors are 8 numbers long."""
 
 
 class BasicBlock(nn.Module):
@@ -139,6 +142,8 @@ class ResNetEncoder(Encoder):
         std: Sequence[float] = (),
     ) -> None:
         super().__init__(*input_shape)
+        if width < 1 or width % WIDTH_STEP:
+            raise ValueError(f"ResNetEncoder needs a width that is a multiple of {WIDTH_STEP}, got {width}")
         self.resnet = ResNet(name, stem, width, self.channels)
         for statistic, values, neutral in (("mean", mean, 0.0), ("std", std, 1.0)):
             if len(values) not in (0, self.channels):

@@ -10,9 +10,15 @@ import torch.multiprocessing as mp
 from torch import Tensor
 
 from manicap.losses.capacity import CapacityRegularizer
+from manicap.losses.contrastive import nt_xent
 from manicap.losses.gather import gather_rows, row_offset
 from manicap.losses.infonce import cpc_infonce, global_local_infonce, infonce, local_local_infonce
 from manicap.losses.jsd import global_local_jsd, local_local_jsd
+from manicap.losses.mmcr import mmcr
+from manicap.losses.redundancy import barlow_twins
+from manicap.losses.regression import negative_cosine
+from manicap.losses.tico import covariance_contrast
+from manicap.losses.variance import covariance_penalty, invariance, variance_hinge
 
 WORLD, B = 2, 6
 Loss = Callable[[Tensor, Tensor], Tensor]
@@ -34,6 +40,14 @@ LOSSES: dict[str, Loss] = {
     "local_local_jsd": lambda h, y: local_local_jsd(h, y[:, :3]),
     "capacity": lambda h, y: CapacityRegularizer(0.5)(h)[0],
     "capacity_by_ratio": ratio_capacity,
+    "nt_xent": lambda h, y: nt_xent(h, y[:, :3]),
+    "barlow_twins": lambda h, y: barlow_twins(h, y[:, :3]),
+    "mmcr": lambda h, y: mmcr(torch.cat([h, y], dim=1)),
+    "invariance": lambda h, y: invariance(h, y[:, :3]),
+    "variance_hinge": lambda h, y: variance_hinge(h) + variance_hinge(y),
+    "covariance_penalty": lambda h, y: covariance_penalty(h),
+    "negative_cosine": lambda h, y: negative_cosine(h, y[:, :3]),
+    "covariance_contrast": lambda h, y: covariance_contrast(h, torch.eye(4, dtype=h.dtype).expand(3, 4, 4))[0],
 }
 
 

@@ -11,9 +11,9 @@ CONTEXT = MethodContext((3, 16, 16), mean=(0.49, 0.48, 0.45), std=(0.25, 0.24, 0
 
 
 def small_image_settings(name, **changes):
-    """ResNet-18 of width 4, heads of 8 units; two of them where the method's default has several."""
+    """ResNet-18 of width 8, heads of 8 units; two of them where the method's default has several."""
     default = METHODS[name].settings_type()
-    values = {"encoder": "resnet18", "encoder_width": 4, "units": 8, "hidden_units": 8}
+    values = {"encoder": "resnet18", "encoder_width": 8, "units": 8, "hidden_units": 8}
     if getattr(default, "num_heads", 1) > 1:
         values |= {"num_heads": 2}
     if getattr(default, "epsilon", 0) > 0:

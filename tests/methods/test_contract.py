@@ -1,4 +1,4 @@
-"""What every method promises, checked over the whole of METHODS."""
+"""What every method promises, checked over the whole of METHODS; those on images have also test_image_contract."""
 
 from dataclasses import fields
 
@@ -14,7 +14,7 @@ from manicap.methods import METHODS, find_method
 from manicap.methods.base import Batch, MethodContext
 from manicap.train.batches import Samples
 from manicap.train.config import preset_config, read_config
-from tests.methods.small import TRAINED, small_config, small_settings
+from tests.methods.small import ATARI, TRAINED, small_config, small_settings
 
 CONTEXT = MethodContext(num_variables=3)
 
@@ -88,7 +88,7 @@ def test_the_loss_falls_on_a_small_batch(name, make_batch):
     assert losses[-1] < losses[0]
 
 
-@pytest.mark.parametrize("name", sorted(METHODS))
+@pytest.mark.parametrize("name", sorted(ATARI))
 def test_the_representation_is_one_row_of_floats_a_frame(name, make_batch):
     method = build(name).eval()
     frames = make_batch(method).frames_BTCHW[:, 0]
@@ -114,7 +114,7 @@ def test_the_probe_widths_are_the_papers():
         assert method.represent(frames).shape == (2, width), name
 
 
-@pytest.mark.parametrize("name", sorted(METHODS))
+@pytest.mark.parametrize("name", sorted(ATARI))
 def test_the_config_survives_toml(name, tmp_path):
     config = small_config(name)
     write_toml(tmp_path / "config.toml", config)
@@ -136,7 +136,8 @@ def test_every_setting_is_explained(name):
 @pytest.mark.parametrize("name", sorted(METHODS))
 def test_every_method_has_a_page_with_its_command(name, request):
     page = (request.config.rootpath / "docs" / "methods" / f"{name}.md").read_text()
-    assert f"manicap pretrain --game pong --method {name}" in page
+    command = "pretrain --game pong" if METHODS[name].domain == "atari" else "images --dataset cifar10"
+    assert f"manicap {command} --method {name}" in page
     for heading in ("## Deviations", "## Logged parts"):
         assert heading in page
 

@@ -59,10 +59,9 @@ def test_the_same_seed_and_batch_give_the_same_loss(name):
 
 @pytest.mark.parametrize("name", IMAGES)
 def test_the_loss_falls_on_a_small_batch(name):
-    losses = train(build_small(name), 12)
-    # TiCo's covariance starts at zero and grows into its penalty: compare once it has settled.
-    start = 6 if name.startswith("tico") else 0
-    assert losses[-1] < losses[start]
+    # TiCo's covariance starts at zero and the penalty grows with it: here it has no memory.
+    losses = train(build_small(name, **{"covariance_decay": 0.0} if name.startswith("tico") else {}), 12)
+    assert losses[-1] < losses[0]
 
 
 @pytest.mark.parametrize("name", IMAGES)
@@ -90,11 +89,12 @@ def test_the_representation_is_the_pooled_features_one_row_an_image(name):
         # By hand: [0, 1], then the dataset's mean and deviation; floats are taken as they come.
         mean, std = (torch.tensor(x)[:, None, None] for x in ((0.49, 0.48, 0.45), (0.25, 0.24, 0.26)))
         by_hand = method.represent((images / 255 - mean) / std)
-    # ResNet-18 of width 4 ends with 8 x 4 channels.
-    assert output.shape == (3, 32)
+    # ResNet-18 of width 8 ends with 8 x 8 channels.
+    assert output.shape == (3, 64)
     assert torch.equal(output, backbone)
     torch.testing.assert_close(output, by_hand, rtol=1e-6, atol=1e-6)
-    torch.testing.assert_close(output, alone, rtol=1e-5, atol=1e-6)
+    # Another batch size sums in another order.
+    torch.testing.assert_close(output, alone, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("name", IMAGES)
@@ -162,14 +162,14 @@ def test_the_target_follows_by_the_momentum():
 
 
 def test_all_wrong_settings_are_told_together():
-    settings = small_image_settings("simclr-c+", num_heads=9, epsilon=-1.0, temperature=0.001, encoder_width=0)
+    settings = small_image_settings("simclr-c+", num_heads=9, epsilon=-1.0, temperature=0.001, encoder_width=12)
     with pytest.raises(UserError) as told:
         check_config(settings)
     for line in (
         "num_heads must not exceed units (8), got 9",
         "epsilon must not be negative, got -1.0",
         "temperature must be at least 0.025, got 0.001",
-        "encoder_width must be positive, got 0",
+        "encoder_width must be a positive multiple of 8, got 12",
     ):
         assert line in str(told.value)
 
@@ -177,7 +177,7 @@ def test_all_wrong_settings_are_told_together():
 @pytest.mark.parametrize("name", IMAGES)
 def test_a_batch_of_one_is_refused(name):
     method = build_small(name)
-    with pytest.raises(ValueError, match="needs at least 2 images a process, got frames_BTCHW .1, 2, 3, 16, 16"):
+    with pytest.raises(ValueError, match="batch normalisation needs at least 2 images in each process's batch, got 1"):
         method.loss(make_views(method, size=1))
 
 
@@ -188,5 +188,5 @@ def test_images_of_another_size_are_refused():
 
 
 def test_a_mean_for_another_number_of_channels_is_refused():
-    with pytest.raises(ValueError, match="mean needs a value for each of 1 channels, got .0.5, 0.5, 0.5."):
+    with pytest.raises(ValueError, match="mean needs one value for each of 1 channels, got .0.5, 0.5, 0.5."):
         METHODS["simclr"](small_image_settings("simclr"), MethodContext((1, 16, 16), mean=(0.5, 0.5, 0.5)))

@@ -1,0 +1,64 @@
+"""Barlow Twins: values by hand, invariances, conventions. `test_two_view_literal` has the loop and the gradients."""
+
+import pytest
+import torch
+from torch import Tensor
+
+from manicap.losses.redundancy import barlow_twins, standardize
+
+
+def randn(*shape: int, seed: int = 0) -> Tensor:
+    return torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+def hadamard() -> Tensor:
+    """Four samples of two units with mean 0, variance 1 (over 4) and correlation 0."""
+    return torch.tensor([[1.0, 1.0], [1.0, -1.0], [-1.0, 1.0], [-1.0, -1.0]], dtype=torch.float64)[:, None]
+
+
+def test_equal_views_of_uncorrelated_units_cost_nothing() -> None:
+    assert barlow_twins(hadamard(), hadamard(), variance_correction=0, variance_epsilon=0).item() == 0
+
+
+def test_the_2021_convention_leaves_one_over_B_on_the_diagonal() -> None:
+    # Variance over B - 1, correlation over B: the diagonal is 3/4, twice (1/4)^2.
+    assert barlow_twins(hadamard(), hadamard(), variance_epsilon=0).item() == pytest.approx(2 / 16, rel=1e-14)
+
+
+def test_equal_units_cost_lambda_each_way() -> None:
+    # Both units the same: correlations all 1, two of them off the diagonal.
+    z = hadamard()[..., :1].expand(-1, -1, 2)
+    loss = barlow_twins(z, z, off_diagonal_weight=0.3, variance_correction=0, variance_epsilon=0)
+    assert loss.item() == pytest.approx(2 * 0.3, rel=1e-14)
+
+
+def test_two_heads_by_hand() -> None:
+    # Head 1 is head 0 with its units exchanged. Pairs (0, 0), (1, 1) cost nothing; in (0, 1), (1, 0) the diagonal is
+    # 0 and the rest 1: 2 + 2 lambda. Mean over the four pairs: 1 + lambda.
+    z = torch.cat([hadamard(), hadamard().flip(2)], dim=1)
+    loss = barlow_twins(z, z, off_diagonal_weight=0.3, variance_correction=0, variance_epsilon=0)
+    assert loss.item() == pytest.approx(1.3, rel=1e-14)
+
+
+def test_scale_and_shift_of_a_unit_change_nothing() -> None:
+    z, other = randn(6, 3, 4), randn(6, 3, 4, seed=1)
+    moved = z * (1 + randn(3, 4, seed=2).abs()) + randn(3, 4, seed=3)
+    options = {"variance_epsilon": 0.0}
+    torch.testing.assert_close(barlow_twins(z, other, **options), barlow_twins(moved, other, **options))  # type: ignore[arg-type]
+
+
+def test_a_constant_unit_is_finite_with_its_gradient() -> None:
+    z = randn(6, 2, 4)
+    z[:, 0, 1] = 3.0
+    z.requires_grad_()
+    loss = barlow_twins(z, randn(6, 2, 4, seed=1))
+    loss.backward()
+    assert torch.isfinite(loss)
+    assert torch.isfinite(z.grad).all()  # type: ignore[arg-type]
+
+
+def test_standardize_divides_by_the_chosen_variance() -> None:
+    # 0, 2: variance 1 over 2 samples, 2 over 1.
+    z = torch.tensor([0.0, 2.0], dtype=torch.float64)[:, None, None]
+    assert standardize(z, 0, 0.0).flatten().tolist() == [-1, 1]
+    assert standardize(z, 1, 0.0).flatten().tolist() == pytest.approx([-(0.5**0.5), 0.5**0.5])
