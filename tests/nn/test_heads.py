@@ -128,7 +128,21 @@ def test_errors_say_what_is_needed_and_what_came() -> None:
         Heads(7, 2, 5, num_hidden=0)
     with pytest.raises(ValueError, match="give num_hidden"):
         Heads(7, 2, 5, batch_norm=True)
-    with pytest.raises(ValueError, match=r"shape \[B, 7\], got \[4, 8\]"):
+    with pytest.raises(ValueError, match=r"shape \[B, 7\], or \[B, 2, 7\] for each head its own, got \[4, 8\]"):
         Heads(7, 2, 5)(torch.zeros(4, 8))
     with pytest.raises(ValueError, match=r"membership_BN \[B, N\], got \[4, 2, 5\] and \[4, 3\]"):
         select_chart(torch.zeros(4, 2, 5), torch.zeros(4, 3))
+
+
+def test_heads_with_an_input_each_equal_separate_layers() -> None:
+    # As BYOL's predictors: head n sees its own features.
+    torch.manual_seed(0)
+    heads = Heads(5, num_heads=3, num_units=4, num_hidden=6, batch_norm=True).double()
+    x_BNF = randn(7, 3, 5)
+    hidden, norm, output = heads.hidden, heads.norm, heads.output
+    assert hidden is not None and norm is not None  # noqa: PT018
+    for n in range(3):
+        h = x_BNF[:, n] @ hidden.weight[n].T + hidden.bias[n]
+        h = ((h - h.mean(0)) / (h.var(0, correction=0) + norm.eps).sqrt()).relu()
+        expected = h @ output.weight[n].T + output.bias[n]
+        torch.testing.assert_close(heads(x_BNF)[:, n], expected, rtol=1e-10, atol=1e-12)
