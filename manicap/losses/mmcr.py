@@ -9,7 +9,7 @@ from manicap.losses.pairs import in_float32
 
 
 def mmcr(views_BTD: Tensor, method: NuclearNormMethod = "auto") -> Tensor:
-    """Negative nuclear norm of the centroids over two or more views (arXiv 2303.03307, Eq 2 with lambda = 0).
+    """Negative nuclear norm of the centroids over two or more views (arXiv 2303.03307, with lambda = 0).
 
         L   = -||C||_*
         C_b = mean over views t of z_bt / |z_bt|
@@ -17,8 +17,7 @@ def mmcr(views_BTD: Tensor, method: NuclearNormMethod = "auto") -> Tensor:
     C has a row for each sample of all processes, and L lies in [-sqrt(B min(B, D)), 0]. It is
     `CapacityRegularizer(1.0)` over views instead of heads.
 
-    Deviations: the term lambda mean_b ||Z_b||_* that compresses each image's own views is left out; the paper finds
-    that it is not needed and uses lambda = 0.
+    Deviations: the term lambda mean_b ||Z_b||_*, which compresses each image's own views, is left out.
     """
     if views_BTD.ndim != 3 or views_BTD.numel() == 0 or views_BTD.shape[1] < 2:
         raise ValueError(f"mmcr needs views_BTD of shape [B, T, D] with T of at least 2, got {list(views_BTD.shape)}")
