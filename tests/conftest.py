@@ -7,6 +7,7 @@ import torch
 
 from manicap.atari.collect import collect
 from manicap.atari.store import StoreConfig
+from tests.image_folder import write_image_folder
 
 
 @pytest.fixture(scope="session")
@@ -25,6 +26,13 @@ def pong_store(data_dir):
 def breakout_store(data_dir):
     """2,400 real frames of Breakout: many short lives."""
     return collect(StoreConfig("breakout", steps=2400), data_dir, quiet=True)
+
+
+@pytest.fixture(scope="session")
+def image_folder(tmp_path_factory):
+    """96 training and 32 test images of four classes, 16 x 16."""
+    pytest.importorskip("PIL", reason="pillow is not installed: pip install 'manicap[images]'")
+    return write_image_folder(tmp_path_factory.mktemp("images") / "stripes")
 
 
 @pytest.fixture(scope="session", autouse=True)

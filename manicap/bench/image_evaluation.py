@@ -134,6 +134,7 @@ def open_bench(run_config: ImageConfig, config: ImageEvaluationConfig, data_dir:
         neighbors=NeighborsConfig(config.neighbors, config.neighbor_temperature),
         seed=run_config.seed,
         quiet=quiet,
+        name=run_config.subject,
     )
 
 

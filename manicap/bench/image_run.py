@@ -10,6 +10,7 @@ from typing import Any
 
 from manicap.bench.image_evaluation import ImageEvaluationConfig, evaluate_image_run, image_result_path
 from manicap.bench.published import published_image_accuracy
+from manicap.core.config import check_config
 from manicap.core.paths import DATA_DIR, RUNS_DIR
 from manicap.core.results import write_result
 from manicap.evaluate.image_check import ImageCheck
@@ -36,6 +37,8 @@ def run_image_job(
 
     Under torchrun all processes train and the first one probes; the others get an empty list.
     """
+    check_config(config)
+    check_config(evaluation)
     require_dataset(config.dataset)
     run_dirs = []
     is_first = os.environ.get("RANK", "0") == "0"

@@ -62,6 +62,8 @@ class ImageBench:
     neighbors: NeighborsConfig = field(default_factory=NeighborsConfig)
     seed: int = 0
     quiet: bool = True
+    name: str = ""
+    """What the dataset is called; its reader's name if empty."""
 
     @property
     def options(self) -> dict[str, Any]:
@@ -95,7 +97,7 @@ def evaluate_images(
     measured = measure(bench, method, shown)
     decoded = measured.scores_NK.argmax(1).cpu().numpy()
     evaluation = ImageEvaluation(
-        dataset=bench.test.name,
+        dataset=bench.name or bench.test.name,
         protocol=bench.protocol.name,
         probe=bench.probe,
         probe_options=bench.options,

@@ -1,0 +1,151 @@
+"""The job on images on a small scale: real training, real probes."""
+
+import json
+
+import pytest
+
+from manicap.bench.image_evaluation import ImageEvaluationConfig, evaluate_image_run
+from manicap.bench.image_run import differences_from_paper, run_image_job
+from manicap.bench.published import published_image_accuracy
+from manicap.cli.main import main
+from manicap.core.config import to_dict
+from manicap.core.errors import UserError
+from manicap.core.results import read_result
+from manicap.evaluate.compare import compare
+from manicap.report.image_page import write_image_page
+from manicap.train.image_config import preset_image_config
+from manicap.train.setup import Execution
+from tests.image_folder import small_image_config
+
+EVALUATION = ImageEvaluationConfig(probe_epochs=3, neighbors=20)
+EXECUTION = Execution(threads=1, quiet=True)
+FLAGS = ["--probe-epochs", "3", "--neighbors", "20", "--threads", "1"]
+
+
+@pytest.fixture(scope="module")
+def job(image_folder, tmp_path_factory):
+    """simclr and simclr-c+, two seeds each, trained for 3 steps and probed."""
+    runs_dir = tmp_path_factory.mktemp("runs")
+    return {
+        method: run_image_job(
+            small_image_config(image_folder, method, max_steps=3), EVALUATION, (0, 1), EXECUTION, runs_dir
+        )
+        for method in ("simclr", "simclr-c+")
+    }
+
+
+def test_a_result_carries_what_it_depends_on(job):
+    result = read_result(job["simclr-c+"][1] / "result.json")
+    assert (result["dataset"], result["method"], result["seed"]) == ("stripes", "simclr-c+", 1)
+    evaluation = result["evaluation"]
+    assert (evaluation["protocol"], evaluation["probe"], evaluation["width"]) == ("clean", "linear", 64)
+    assert set(evaluation["floors"]) == {"majority", "untrained"}
+    assert result["training"]["steps"] == 3
+    # Eight test images a class: the accuracy is the mean of the classes'.
+    by_class = list(evaluation["scores"]["classes"].values())
+    assert evaluation["scores"]["accuracy"] == pytest.approx(sum(by_class) / 4, rel=1e-12)
+
+
+def test_a_second_call_computes_nothing(job, image_folder, monkeypatch):
+    before = {path: path.read_bytes() for run_dir in job["simclr"] for path in run_dir.glob("*.json*")}
+    monkeypatch.setattr("manicap.train.loop.prepare", lambda *_: pytest.fail("trained again"))
+    monkeypatch.setattr("manicap.bench.image_evaluation.evaluate_images", lambda *_: pytest.fail("probed again"))
+    config = small_image_config(image_folder, "simclr", max_steps=3)
+    assert run_image_job(config, EVALUATION, (0, 1), EXECUTION, job["simclr"][0].parent) == job["simclr"]
+    assert {path: path.read_bytes() for path in before} == before
+
+
+def test_compare_ranks_image_runs_and_refuses_what_differs(job, capsys):
+    main(["compare", *(str(path) for method in job for path in job[method]), *FLAGS])
+    text = capsys.readouterr().out
+    assert text.startswith("accuracy, protocol clean")
+    assert "simclr-c+" in text
+    assert "2 pairs" in text
+    results = [read_result(job["simclr"][0] / "result.json")]
+    results.append(json.loads(json.dumps(results[0])) | {"method": "other"})
+    results[1]["evaluation"]["protocol"] = "tsai2021"
+    with pytest.raises(UserError, match="they differ in protocol"):
+        compare(results, metric="accuracy")
+    with pytest.raises(UserError, match="unknown metric 'f1'"):
+        compare(results[:1])
+
+
+def test_evaluate_takes_the_flags_of_image_runs(job, capsys):
+    main(["evaluate", str(job["simclr"][0]), "--probe", "knn", "--neighbors", "20", "--threads", "1"])
+    assert "stripes: protocol clean, knn probe on 64 features" in capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        main(["evaluate", str(job["simclr"][0]), "--probe-steps", "100"])
+
+
+def test_resume_finds_an_image_run_finished(job, capsys):
+    main(["resume", str(job["simclr"][0])])
+    assert "was finished before" in capsys.readouterr().out
+
+
+def test_the_2021_protocol_needs_the_weights_that_it_chooses(job, image_folder, tmp_path):
+    protocol = {"protocol": "tsai2021", "probe_epochs": 2}
+    with pytest.raises(UserError, match=r"did not keep; train it so: manicap images --protocol tsai2021"):
+        evaluate_image_run(job["simclr"][0], ImageEvaluationConfig(**protocol), threads=1, quiet=True)
+    config = small_image_config(image_folder, "simclr", protocol="tsai2021", weights="best", check_every=1)
+    (run_dir,) = run_image_job(config, ImageEvaluationConfig(**protocol), (0,), EXECUTION, tmp_path)
+    evaluation = read_result(run_dir / "result.json")["evaluation"]
+    assert evaluation["probe_options"]["statistics"] == "moving"
+    assert evaluation["encoder"].startswith(json.loads((run_dir / "encoder.json").read_text())["sha256"]["chosen"])
+
+
+def test_the_page_is_built_from_the_files_alone(job, image_folder):
+    text = write_image_page(job["simclr-c+"][0], image_folder).read_text()
+    assert "stripes: simclr-c+" in text
+    assert text.count('class="asked"') == 24
+    assert text == write_image_page(job["simclr-c+"][0], image_folder).read_text()
+
+
+def test_published_numbers_are_the_printed_ones():
+    # Table 2 of arXiv 2405.13848, read by eye.
+    assert published_image_accuracy("cifar10")["barlow-twins-c+"] == 0.922
+    assert published_image_accuracy("stl10") == {
+        "simclr": 0.889,
+        "simclr-c+": 0.912,
+        "barlow-twins": 0.88,
+        "barlow-twins-c+": 0.906,
+    }
+    assert published_image_accuracy("stripes") == {}
+
+
+def test_differences_from_the_paper_are_all_named():
+    def result(preset, **evaluation):
+        config = preset_image_config(preset, "cifar10", "simclr-c+", "tsai2021")
+        return {
+            "dataset": "cifar10",
+            "pretrain_config": to_dict(config),
+            "evaluation_config": to_dict(ImageEvaluationConfig(**evaluation)),
+            "training": {"steps": 100},
+        }
+
+    found = " ".join(differences_from_paper(result("quick")))
+    for part in ("training images, not all", "encoder resnet18, not resnet50", "not 1000", "protocol clean"):
+        assert part in found
+    assert differences_from_paper(result("paper", protocol="tsai2021")) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["images", "--method", "st-dim"], "st-dim learns from Atari games, not from images: manicap run"),
+        (
+            ["run", "--game", "pong", "--method", "simclr"],
+            "simclr learns from images, not from Atari games: manicap images",
+        ),
+        (["pretrain", "--game", "pong", "--method", "mmcr"], "mmcr learns from images"),
+        (["images", "--dataset", "cifar1"], "unknown dataset 'cifar1'; did you mean 'cifar10'?"),
+        (["images", "--batch-size", "1"], "batch_size must be at least 2"),
+        (["images", "--probe-epochs", "0"], "probe_epochs must be at least 1, got 0"),
+    ],
+)
+def test_a_mistake_is_one_sentence_and_exit_code_2(arguments, sentence, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit) as caught:
+        main(arguments)
+    assert caught.value.code == 2
+    assert sentence in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
