@@ -1,21 +1,33 @@
 """Speed of learning from images, as ratios within one run. Run it alone on the machine.
 
-    python benchmarks/images.py [--parts views] [--batch-size 128] [--repeats 3] [--device cpu]
+    python benchmarks/images.py [--parts views losses step] [--batch-size 128] [--repeats 3] [--device cpu]
 
-A part is a function of the options that prints its lines; PARTS lists them.
+A part is a function of the options that prints its lines; PARTS lists them. The literal form is Algorithm 3 of arXiv
+2405.13848 as printed, a loop over all pairs of heads.
 """
 
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 import torch
 import tyro
 
+sys.path.insert(0, str(Path(__file__).parent.parent))  # the literal forms live with the tests
+
+
 from manicap.images.recipes import CIFAR10_TSAI2021, SIMCLR
 from manicap.images.views import make_views, normalise
+from manicap.losses.capacity import CapacityRegularizer
+from manicap.losses.contrastive import nt_xent
+from manicap.losses.redundancy import barlow_twins
+from manicap.methods import METHODS
+from manicap.methods.base import Batch, MethodContext
 from manicap.nn.resnet import ResNet
 from manicap.train.device import keep_freed_memory
+from tests.literal import barlow_twins_of_pair, literal_two_view, nt_xent_of_pair
 
 
 @dataclass(frozen=True)
@@ -23,6 +35,8 @@ class Options:
     parts: tuple[str, ...] = ()
     """Which parts to run; by default all."""
     batch_size: int = 128
+    step_batch_size: int = 32
+    """Images of the ResNet-50 step; the heads' share of it falls as it grows."""
     repeats: int = 3
     """Timings are the best of this many."""
     device: str = "cpu"
@@ -68,7 +82,53 @@ def measure_views(options: Options) -> None:
         )
 
 
-PARTS: dict[str, Callable[[Options], None]] = {"views": measure_views}
+def measure_losses(options: Options) -> None:
+    """The loss of eight heads of 256 units, forward and backward, beside the loop over their 64 pairs."""
+    generator = torch.Generator(options.device).manual_seed(0)
+    shape = (options.batch_size, 8, 256)
+    z, other = (torch.randn(shape, generator=generator, device=options.device).requires_grad_() for _ in range(2))
+    capacity = CapacityRegularizer(0.005).to(options.device)
+    for name, loss, custom in (
+        ("simclr-c+", nt_xent, nt_xent_of_pair),
+        ("barlow-twins-c+", barlow_twins, barlow_twins_of_pair),
+    ):
+        seconds = best_seconds(lambda: (capacity(z)[0] + loss(z, other)).backward(), options, 20)  # noqa: B023
+        literal_seconds = best_seconds(lambda: literal_two_view(z, other, custom).backward(), options, 5)  # noqa: B023
+        print(
+            f"{name} loss, 8 x 256, batch {options.batch_size}: {1e3 * seconds:.1f} ms, Algorithm 3 literally "
+            f"{1e3 * literal_seconds:.0f} ms: {literal_seconds / seconds:.1f} x  (target: 3 x)"
+        )
+
+
+def measure_step(options: Options) -> None:
+    """A training step at ResNet-50 (forward, backward, fused Adam) of the plain method and of its C+ form."""
+    generator = torch.Generator(options.device).manual_seed(0)
+    views = torch.randn((options.step_batch_size, 2, 3, 32, 32), generator=generator, device=options.device)
+    for name in ("simclr", "barlow-twins"):
+        steps = [build_step(method, Batch(views), options) for method in (name, f"{name}-c+")]
+        # In turn, so that what else the machine does meets both.
+        seconds = [[best_seconds(step, options, 1) for step in steps] for _ in range(options.repeats)]
+        plain, capacity = (min(times) for times in zip(*seconds, strict=True))
+        print(
+            f"{name} step, ResNet-50, batch {options.step_batch_size}: {plain:.2f} s, with eight heads and capacity "
+            f"{capacity:.2f} s: {capacity / plain:.3f} x  (target: 1.15 x)"
+        )
+
+
+def build_step(name: str, batch: Batch, options: Options) -> Callable[[], None]:
+    torch.manual_seed(0)
+    method = METHODS[name](METHODS[name].settings_type.preset("paper"), MethodContext((3, 32, 32))).to(options.device)
+    optimizer = torch.optim.Adam(method.parameters(), lr=1e-3, weight_decay=1e-6, fused=True)
+
+    def step() -> None:
+        optimizer.zero_grad(set_to_none=True)
+        method.loss(batch).total.backward()
+        optimizer.step()
+
+    return step
+
+
+PARTS: dict[str, Callable[[Options], None]] = {"views": measure_views, "losses": measure_losses, "step": measure_step}
 
 
 def main(options: Options) -> None:
