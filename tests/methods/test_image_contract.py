@@ -5,10 +5,12 @@ import copy
 import pytest
 import torch
 
-from manicap.core.config import check_config, from_dict, to_dict
+from manicap.core.config import check_config, write_toml
 from manicap.core.errors import UserError
 from manicap.methods import METHODS
 from manicap.methods.base import MethodContext
+from manicap.train.config import read_run_config
+from manicap.train.image_config import ImageConfig
 from tests.methods.small import IMAGES
 from tests.methods.small_images import build_small, make_views, small_image_settings
 
@@ -113,10 +115,11 @@ def test_what_is_saved_for_inference_gives_the_same_features(name):
 
 @pytest.mark.parametrize("name", IMAGES)
 @pytest.mark.parametrize("preset", ["quick", "standard", "paper"])
-def test_presets_are_sound_and_survive_a_dictionary(name, preset):
-    settings = METHODS[name].settings_type.preset(preset)
-    check_config(settings)
-    assert from_dict(type(settings), to_dict(settings)) == settings
+def test_presets_are_sound_and_survive_toml(name, preset, tmp_path):
+    config = ImageConfig(method=name, settings=METHODS[name].settings_type.preset(preset))
+    check_config(config)
+    write_toml(tmp_path / "config.toml", config)
+    assert read_run_config(tmp_path / "config.toml") == config
 
 
 def test_the_paper_preset_is_table_5():

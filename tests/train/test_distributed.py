@@ -13,7 +13,8 @@ import torch.distributed as dist
 
 from manicap.methods import METHODS
 from manicap.methods.base import Batch, MethodContext
-from tests.methods.small import TRAINED, small_config, small_settings
+from tests.methods.small import IMAGES, TRAINED, small_config, small_settings
+from tests.methods.small_images import build_small, make_views
 from tests.train.runner import fork_server, result_bytes, run_to_end
 
 # Methods whose loss over the global batch the processes compute together: InfoNCE, Jensen-Shannon and capacity.
@@ -21,11 +22,16 @@ COUPLED = ["st-dim", "dim", "global-t-dim", "dim-ua", "dim-uac+", "dim-c+", "cpc
 
 
 def build(name):
+    if name in IMAGES:
+        # Batch normalisation is each process's own; by its running statistics it treats every image alone.
+        return build_small(name).double().eval()
     torch.manual_seed(0)
     return METHODS[name](small_settings(name), MethodContext((1, 84, 84), num_variables=2)).double()
 
 
 def make_batch(method, share=slice(None)):
+    if method.domain == "images":
+        return Batch(make_views(method, size=4).frames_BTCHW.double()[share])
     generator = torch.Generator().manual_seed(1)
     shape = (4, method.frames_per_sample, 1, 84, 84)
     frames = torch.rand(shape, generator=generator, dtype=torch.float64)
@@ -35,7 +41,8 @@ def make_batch(method, share=slice(None)):
 def loss_and_gradients(method, batch, average_over=1):
     loss = method.loss(batch).total
     loss.backward()
-    gradients = {name: parameter.grad.clone() for name, parameter in method.named_parameters()}
+    trained = {name: parameter for name, parameter in method.named_parameters() if parameter.requires_grad}
+    gradients = {name: parameter.grad.clone() for name, parameter in trained.items()}
     if average_over > 1:
         for tensor in [loss.detach(), *gradients.values()]:
             dist.all_reduce(tensor)
@@ -62,7 +69,9 @@ def over_two_processes(tmp_path_factory):
     context = fork_server()
     results = context.Queue()
     address = f"file://{tmp_path_factory.mktemp('gloo') / 'meeting'}"
-    processes = [context.Process(target=one_of_two, args=(rank, address, COUPLED, results)) for rank in range(2)]
+    processes = [
+        context.Process(target=one_of_two, args=(rank, address, [*COUPLED, *IMAGES], results)) for rank in range(2)
+    ]
     for process in processes:
         process.start()
     found = results.get(timeout=120)
@@ -72,7 +81,7 @@ def over_two_processes(tmp_path_factory):
     return found
 
 
-@pytest.mark.parametrize("name", COUPLED)
+@pytest.mark.parametrize("name", [*COUPLED, *IMAGES])
 def test_two_processes_give_the_loss_and_gradients_of_one(name, over_two_processes):
     method = build(name)
     loss, gradients = loss_and_gradients(method, make_batch(method))
