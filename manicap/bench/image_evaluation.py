@@ -4,7 +4,6 @@ runs/<name>/results/<hash>.json    scores, and everything they depend on
 runs/<name>/results/<hash>.npz     first choices for the test images, and the neighbours of some
 """
 
-import json
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
@@ -17,10 +16,10 @@ from manicap.core.results import read_result, write_result
 from manicap.evaluate.image_evaluation import PROTOCOLS, ImageBench, ProbeName, evaluate_images
 from manicap.evaluate.image_neighbors import NeighborsConfig
 from manicap.evaluate.image_probe import LinearProbeConfig
-from manicap.methods.base import MethodContext, PresetName, ProbeInput
+from manicap.methods.base import ProbeInput
 from manicap.train.config import read_run_config
-from manicap.train.device import set_threads
-from manicap.train.encoder_files import WeightsName, load_encoder
+from manicap.train.device import choose_device, set_threads
+from manicap.train.encoder_files import WeightsName, load_encoder, read_description
 from manicap.train.image_config import ImageConfig, ImageProtocolName
 from manicap.train.image_data import image_context, open_split
 from manicap.train.setup import build_method
@@ -55,10 +54,6 @@ class ImageEvaluationConfig:
         return found
 
 
-def preset_image_evaluation(name: PresetName) -> ImageEvaluationConfig:
-    return ImageEvaluationConfig()
-
-
 def read_image_config(run_dir: Path) -> ImageConfig:
     config = read_run_config(run_dir / "config.toml")
     if not isinstance(config, ImageConfig):
@@ -85,10 +80,10 @@ def evaluate_image_run(
         return known
     set_threads(threads)
     bench = open_bench(run_config, config, data_dir, quiet)
-    context = image_context(bench.train, bench.recipe)
-    untrained = build_method(run_config, MethodContext(context.input_shape, 1, context.mean, context.std))
-    evaluation = evaluate_images(bench, encoder.method, encoder.fingerprint, {"untrained": untrained})
-    training = json.loads((run_dir / "encoder.json").read_text())
+    device = choose_device()
+    untrained = build_method(run_config, image_context(bench.train, bench.recipe)).to(device)
+    evaluation = evaluate_images(bench, encoder.move(device).method, encoder.fingerprint, {"untrained": untrained})
+    training = read_description(run_dir)
     result = {
         "dataset": run_config.subject,
         "method": run_config.method,
@@ -110,7 +105,7 @@ def chosen_weights(run_dir: Path, run_config: ImageConfig, config: ImageEvaluati
     """The last weights under clean; under tsai2021 those that scored best on the test images while training."""
     if config.protocol == "clean":
         return "last"
-    if run_config.protocol != "tsai2021" or run_config.weights != "best":
+    if run_config.protocol != "tsai2021" or read_description(run_dir)["weights"] != "best":
         raise UserError(
             f"protocol tsai2021 probes the weights that scored best on the test images, which {run_dir} did not keep;"
             " train it so: manicap images --protocol tsai2021"

@@ -9,12 +9,7 @@ import tyro
 from rich.console import Console
 
 from manicap.bench.evaluation import require_runs
-from manicap.bench.image_evaluation import (
-    ImageEvaluationConfig,
-    evaluate_image_run,
-    preset_image_evaluation,
-    read_image_config,
-)
+from manicap.bench.image_evaluation import ImageEvaluationConfig, evaluate_image_run, read_image_config
 from manicap.bench.image_run import run_image_job
 from manicap.cli.train import chosen_preset, parser_default, value_of
 from manicap.core.paths import DATA_DIR, RUNS_DIR
@@ -92,7 +87,7 @@ def images_for_arguments(arguments: Sequence[str]) -> Callable[..., None]:
 
     def specialised(
         config: config_type = default,  # type: ignore[valid-type]
-        evaluation: ImageEvaluationConfig = preset_image_evaluation(preset),  # noqa: B008 - frozen
+        evaluation: ImageEvaluationConfig = ImageEvaluationConfig(),  # noqa: B008 - frozen
         execution: Execution = Execution(),  # noqa: B008 - frozen
         preset: PresetName = preset,
         seeds: tuple[int, ...] = (0,),

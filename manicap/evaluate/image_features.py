@@ -36,7 +36,7 @@ class ImageEncoder:
         self.method = copy.deepcopy(method) if moving_statistics else method
         self.recipe, self.mean, self.std, self.probe_input = recipe, mean, std, probe_input
         self.moving_statistics = moving_statistics
-        self.device = next(method.parameters()).device
+        self.device = next(method.encoder.parameters()).device
         C, H, W = method.context.input_shape
         self.width = self._represent(torch.zeros(1, C, H, W, device=self.device)).shape[1]
 

@@ -8,7 +8,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import safetensors.torch
 import torch
@@ -36,6 +36,12 @@ class FrozenEncoder(nn.Module):
         C, H, W = method.context.input_shape
         self.eval().requires_grad_(False)
         self.width: int = self(torch.zeros(1, C, H, W, dtype=torch.uint8)).shape[1]
+
+    def move(self, device: torch.device) -> Self:
+        """To a device; the training parts have no data that could be moved, so `to` would fail."""
+        for part in self.method.inference_parts:
+            getattr(self.method, part).to(device)
+        return self
 
     def forward(self, frames_BCHW: Tensor) -> Tensor:
         return self.method.represent(frames_BCHW, self.probe_input)
@@ -88,19 +94,25 @@ def save_encoder(
     write_json(run_dir / "encoder.json", description)
 
 
-def load_encoder(
-    run_dir: Path | str, probe_input: ProbeInput = "output", weights: WeightsName = "chosen"
-) -> FrozenEncoder:
-    """The encoder of a finished run."""
-    run_dir = Path(run_dir)
+def read_description(run_dir: Path) -> dict[str, Any]:
+    """`encoder.json`: what was trained, how far, and the hashes of its weights."""
     try:
-        description = json.loads((run_dir / "encoder.json").read_text())
+        description: dict[str, Any] = json.loads((run_dir / "encoder.json").read_text())
     except FileNotFoundError:
         raise UserError(f"{run_dir} holds no encoder.json: finish the run with 'manicap resume {run_dir}'") from None
     except ValueError:
         raise UserError(f"{run_dir}/encoder.json is damaged; train the run again") from None
     if description.get("format") != FORMAT:
         raise UserError(f"{run_dir}/encoder.json has format {description.get('format')}, this version reads {FORMAT}")
+    return description
+
+
+def load_encoder(
+    run_dir: Path | str, probe_input: ProbeInput = "output", weights: WeightsName = "chosen"
+) -> FrozenEncoder:
+    """The encoder of a finished run."""
+    run_dir = Path(run_dir)
+    description = read_description(run_dir)
     state = read_weights(run_dir / _FILES[weights], description["sha256"][weights])
     method_type = find_method(description["method"])
     settings = from_dict(method_type.settings_type, description["settings"], source=f"{run_dir}/encoder.json")

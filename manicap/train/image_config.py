@@ -81,6 +81,8 @@ class ImageConfig(RunConfig, Images):  # the fields of the last base come first
             found.append("batch_size must be at least 2: the losses and the batch normalisation compare images, got 1")
         if self.check_every is None and (self.weights == "best" or self.patience is not None):
             found.append("weights 'best' and patience need checks: say how often with check_every")
+        if self.weights == "best" and (self.check_every or 0) > self.max_epochs:
+            found.append(f"weights 'best' needs a check within {self.max_epochs} epochs, not every {self.check_every}")
         return found
 
     @property

@@ -1,4 +1,5 @@
 import copy
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -108,8 +109,6 @@ def test_neighbours_of_training_images_are_themselves(method, train):
 
 
 def test_images_without_labels_cannot_be_probed(method, train, test_images):
-    from dataclasses import replace
-
     bench = ImageBench(replace(train, labels=None), test_images, CIFAR10_TSAI2021, PROTOCOLS["clean"])
     with pytest.raises(UserError, match="have no labels, which a probe needs"):
         evaluate_images(bench, method, "fingerprint")

@@ -1,6 +1,7 @@
 """The page of a run on images in a real browser."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -106,8 +107,6 @@ def test_light_and_dark_have_their_own_ground(load, page, tmp_path):  # noqa: F8
 
 
 def test_hostile_class_names_are_shown_and_do_nothing(load, page, tmp_path):  # noqa: F811
-    from dataclasses import replace
-
     row = NeighborRow(picture(HOSTILE, 1), HOSTILE + "x", (picture(HOSTILE, 2),))
     hostile = replace(
         page,
@@ -126,8 +125,6 @@ def test_hostile_class_names_are_shown_and_do_nothing(load, page, tmp_path):  # 
 
 
 def test_a_page_without_pictures_and_curves_has_no_errors(load, page, tmp_path):  # noqa: F811
-    from dataclasses import replace
-
     path = tmp_path / "report.html"
     path.write_text(build_page(replace(page, neighbors=(), charts=(), classes=())), encoding="utf-8")
     assert load(path).locator("section").count() == 2
