@@ -35,16 +35,19 @@ def nt_xent(z_BND: Tensor, z_other_BND: Tensor, temperature: float = 0.5) -> Ten
         z_NBD, z_other_NBD = (F.normalize(in_float32(z), dim=2).transpose(0, 1) for z in (z_BND, z_other_BND))
         all_NKD, all_other_NKD = (_gather_samples(z) for z in (z_NBD, z_other_NBD))
         to_other_NBNK = _exponentials(z_NBD, all_other_NKD, temperature)
-        # One process sees the same similarities from both sides.
-        from_other_NBNK = (
-            to_other_NBNK.permute(2, 3, 0, 1) if world_size() == 1 else _exponentials(z_other_NBD, all_NKD, temperature)
+        if world_size() == 1:  # the same similarities, seen from the other side
+            from_other_NNB = to_other_NBNK.sum(1)
+        else:
+            from_other_NNB = _exponentials(z_other_NBD, all_NKD, temperature).sum(3).permute(2, 0, 1)
+        own_NB, own_other_NB = (
+            _own_view_sums(z, candidates, temperature)
+            for z, candidates in ((z_NBD, all_NKD), (z_other_NBD, all_other_NKD))
         )
-        own_NB1 = _own_view_sums(z_NBD, all_NKD, temperature)
-        other_NB1 = _own_view_sums(z_other_NBD, all_other_NKD, temperature)
-        denominators = (to_other_NBNK.sum(3) + own_NB1).log().mean() + (from_other_NBNK.sum(3) + other_NB1).log().mean()
+        log_sums = (to_other_NBNK.sum(3) + own_NB[:, :, None]).log().mean()
+        log_sums = log_sums + (from_other_NNB + own_other_NB).log().mean()
         # The mean over pairs of the positives' similarity is the product of the mean heads.
         positives = (z_NBD.mean(0) * z_other_NBD.mean(0)).sum(1).mean()
-        return denominators / 2 + (1 - positives) / temperature
+        return log_sums / 2 + (1 - positives) / temperature
 
 
 def _exponentials(z_NBD: Tensor, candidates_NKD: Tensor, temperature: float) -> Tensor:
@@ -57,12 +60,12 @@ def _exponentials(z_NBD: Tensor, candidates_NKD: Tensor, temperature: float) -> 
 
 
 def _own_view_sums(z_NBD: Tensor, candidates_NKD: Tensor, temperature: float) -> Tensor:
-    """Sum of the same over the other samples of the anchor's own view and head, `[N, B, 1]`."""
+    """Sum of the same over the other samples of the anchor's own view and head, `[N, B]`."""
     B, K = z_NBD.shape[1], candidates_NKD.shape[1]
     shift_BK = z_NBD.new_full((B, K), -1 / temperature)
     shift_BK.diagonal(row_offset(B)).fill_(-torch.inf)  # an anchor is no candidate of its own
     logits = torch.baddbmm(shift_BK, z_NBD, candidates_NKD.mT, alpha=1 / temperature)
-    return logits.exp_().sum(2, keepdim=True)
+    return logits.exp_().sum(2)
 
 
 def _gather_samples(z_NBD: Tensor) -> Tensor:
