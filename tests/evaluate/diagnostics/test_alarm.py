@@ -1,0 +1,29 @@
+from manicap.evaluate.diagnostics.alarm import LIMITS, collapse_alarms
+
+
+def test_a_sound_representation_raises_no_alarm():
+    measured = {"effective_rank_centered": 40.0, "spread": 0.6, "dead_fraction": 0.1, "head_cosine": 0.3}
+    assert collapse_alarms(measured) == []
+
+
+def test_every_limit_has_its_alarm_and_states_itself():
+    past = {limit.measure: limit.value + (1 if limit.side == "at most" else -1e-3) for limit in LIMITS}
+    alarms = collapse_alarms(past)
+    assert len(alarms) == len(LIMITS)
+    assert all(f"(should be {x.side} {x.value:g})" in alarm for alarm, x in zip(alarms, LIMITS, strict=True))
+
+
+def test_at_the_limit_there_is_no_alarm_yet():
+    assert collapse_alarms({limit.measure: limit.value for limit in LIMITS}) == []
+
+
+def test_the_sentence():
+    assert collapse_alarms({"effective_rank_centered": 1.02}) == [
+        "rank collapse: the features vary along 1.02 directions (should be at least 3)"
+    ]
+
+
+def test_an_undefined_measure_is_an_alarm():
+    assert collapse_alarms({"head_cka": float("nan")}) == [
+        "heads alike: they carry the same structure, mean CKA undefined (should be at most 0.999)"
+    ]
