@@ -81,7 +81,7 @@ def _shape(points: Floats, index: int) -> Floats:
     around = points - centre
     if length <= 1e-12 * max(1.0, float(np.abs(points).max())):
         raise ValueError(f"the centre of manifold {index} lies on the mean of all centres: its capacity has no unit")
-    reduced = np.linalg.qr(around.T, mode="r").T if len(points) > 1 else np.zeros((1, 0))
+    reduced: Floats = np.linalg.qr(around.T)[1].T if len(points) > 1 else np.zeros((1, 0))
     return np.column_stack([reduced / length, np.ones(len(points))])
 
 
