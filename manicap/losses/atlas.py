@@ -1,5 +1,8 @@
-"""The unbalanced atlas: chart membership pushed away from uniform."""
+"""The unbalanced atlas: chart membership pushed away from uniform; and the terms of an atlas autoencoder."""
 
+import math
+
+import torch
 from torch import Tensor
 
 
@@ -14,3 +17,30 @@ def unbalance(membership_BN: Tensor) -> Tensor:
     if membership_BN.ndim != 2 or membership_BN.numel() == 0:
         raise ValueError(f"unbalance needs membership_BN of shape [B, N], got {list(membership_BN.shape)}")
     return -(membership_BN - 1 / membership_BN.shape[1]).square().sum(1).mean()
+
+
+def chart_error(points_BC: Tensor, decoded_BNC: Tensor, membership_BN: Tensor) -> Tensor:
+    """Squared distance of a point to what each chart makes of it, weighted by the membership (after arXiv 1803.00156).
+
+    L = mean_b sum_i q_bi |x_b - psi_i(phi_i(x_b))|^2
+
+    With the charts' centres psi_i(0) in the place of the decoded points, the extent of the charts.
+    """
+    B, N, C = decoded_BNC.shape
+    if points_BC.shape != (B, C) or membership_BN.shape != (B, N):
+        raise ValueError(
+            "chart_error needs points_BC [B, C], decoded_BNC [B, N, C] and membership_BN [B, N], "
+            f"got {list(points_BC.shape)}, {list(decoded_BNC.shape)} and {list(membership_BN.shape)}"
+        )
+    return (membership_BN * (points_BC[:, None] - decoded_BNC).square().sum(2)).sum(1).mean()
+
+
+def certainty(membership_BN: Tensor) -> Tensor:
+    """Negative mean entropy of the membership, mean_b sum_i q_bi log q_bi: 0 sure of one chart, -log N undecided."""
+    return torch.special.entr(membership_BN).sum(1).mean().neg()
+
+
+def imbalance(membership_BN: Tensor) -> Tensor:
+    """Divergence of the charts' mean use from the uniform, sum_i m_i log(N m_i) with m = mean_b q_b: 0 to log N."""
+    usage_N = membership_BN.mean(0)
+    return math.log(len(usage_N)) - torch.special.entr(usage_N).sum()

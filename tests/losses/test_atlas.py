@@ -1,9 +1,11 @@
 """The unbalanced atlas loss: its ends, a value by hand, gradients, the error."""
 
+import math
+
 import pytest
 import torch
 
-from manicap.losses.atlas import unbalance
+from manicap.losses.atlas import certainty, chart_error, imbalance, unbalance
 
 
 def test_uniform_membership_costs_nothing_and_one_chart_is_the_minimum() -> None:
@@ -30,3 +32,35 @@ def test_gradient_is_right() -> None:
 def test_error_says_what_came() -> None:
     with pytest.raises(ValueError, match=r"membership_BN of shape \[B, N\], got \[3\]"):
         unbalance(torch.zeros(3))
+
+
+def test_chart_error_by_hand():
+    # Chart 0 misses the point by (1, 0), chart 1 by (0, 2): 3/4 x 1 + 1/4 x 4 = 7/4.
+    points, decoded = torch.zeros(1, 2), torch.tensor([[[1.0, 0.0], [0.0, 2.0]]])
+    assert chart_error(points, decoded, torch.tensor([[0.75, 0.25]])).item() == 7 / 4
+
+
+def test_certainty_and_imbalance_at_their_ends():
+    one_hot, uniform = torch.eye(4, dtype=torch.float64), torch.full((3, 4), 0.25, dtype=torch.float64)
+    assert certainty(one_hot).item() == 0
+    assert certainty(uniform).item() == pytest.approx(-math.log(4), abs=1e-15)
+    # Every sample sure of a chart of its own: all charts used alike. All in one chart: log N.
+    assert imbalance(one_hot).item() == pytest.approx(0, abs=1e-15)
+    assert imbalance(one_hot[:1].expand(5, 4)).item() == pytest.approx(math.log(4), abs=1e-15)
+
+
+def test_the_terms_of_an_atlas_have_their_gradients():
+    torch.manual_seed(0)
+    logits, decoded = torch.randn(3, 2, dtype=torch.float64), torch.randn(3, 2, 4, dtype=torch.float64)
+    points = torch.randn(3, 4, dtype=torch.float64)
+
+    def terms(logits, decoded):
+        q = logits.softmax(1)
+        return chart_error(points, decoded, q), certainty(q), imbalance(q)
+
+    assert torch.autograd.gradcheck(terms, (logits.requires_grad_(), decoded.requires_grad_()))
+
+
+def test_shapes_that_do_not_fit_are_named():
+    with pytest.raises(ValueError, match="chart_error needs"):
+        chart_error(torch.zeros(3, 2), torch.zeros(3, 4, 2), torch.zeros(3, 5))

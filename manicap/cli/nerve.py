@@ -1,0 +1,130 @@
+"""`manicap nerve`: an atlas and its Čech nerve, of a shape, of points in a file, or of a trained run."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import tyro
+from numpy.typing import NDArray
+from rich.console import Console
+from rich.table import Table
+
+from manicap.bench.evaluation import require_runs
+from manicap.bench.nerve import run_membership
+from manicap.core.errors import UserError, unknown_choice
+from manicap.core.files import atomic_write, write_json
+from manicap.core.paths import DATA_DIR
+from manicap.core.seeding import numpy_generator
+from manicap.evaluate.topology.fit import FitConfig, fit_atlas
+from manicap.evaluate.topology.nerve import DEFAULT_THRESHOLD, Nerve, build_nerve, sweep_thresholds
+from manicap.evaluate.topology.shapes import SHAPES
+from manicap.report.nerve_figure import nerve_svg
+from manicap.train.device import set_threads
+
+OptionalRun = Annotated[
+    Path | None, tyro.conf.Positional, tyro.conf.arg(help="Directory of a run of dim-ua or dim-uac+.")
+]
+
+
+def nerve(
+    run: OptionalRun = None,
+    shape: Annotated[str | None, tyro.conf.arg(metavar="circle|sphere|torus|FILE.npy")] = None,
+    charts: int | None = None,
+    dimension: int | None = None,
+    threshold: float = DEFAULT_THRESHOLD,
+    seed: int = 0,
+    points: int = 4000,
+    fit: FitConfig = FitConfig(),  # noqa: B008 - frozen
+    output: Path | None = None,
+    probe_steps: int = 12_000,
+    threads: int | None = None,
+    data_dir: Path = DATA_DIR,
+) -> None:
+    """Draw an atlas and its Čech nerve, and count holes: components, loops, cavities.
+
+    A shape is covered by charts that an atlas autoencoder learns; charts that share a point are joined. A run brings
+    its own charts, and the test frames of its game are the points.
+
+    The circle of the paper's Figure 1: manicap nerve --shape circle
+
+    A trained atlas: manicap nerve runs/pong-dim-ua-s0-1a2b3c4d
+
+    Args:
+        run: Directory of a run of dim-ua or dim-uac+.
+        shape: circle, sphere, torus, or a NumPy file with points [n, C].
+        charts: Charts of the atlas; the shape's own number if absent, 12 for a file.
+        dimension: Dimension of the charts; the shape's own if absent, one less than the space for a file.
+        threshold: Membership above which a point belongs to a chart.
+        seed: Seed of the points, the initial weights and the batches.
+        points: Points drawn from a shape.
+        fit: How the atlas is fitted.
+        output: The drawing; nerve.svg beside the run, or SHAPE-nerve.svg here, if absent.
+        probe_steps: Steps of play whose test frames are a run's points.
+        threads: CPU threads; all cores if absent.
+        data_dir: Where stores live.
+    """
+    if (run is None) == (shape is None):
+        raise UserError("say one of them: a run, or --shape circle|sphere|torus|FILE.npy")
+    set_threads(threads)
+    cloud: NDArray[np.floating]
+    membership: NDArray[np.floating]
+    facts: dict[str, Any]
+    if run is not None:
+        require_runs((run,))
+        cloud, membership = run_membership(run, probe_steps, data_dir)
+        subject, path = run.name, output or run / "nerve.svg"
+        facts, highest = {"probe_steps": probe_steps, "frames": len(cloud)}, 2
+    else:
+        assert shape is not None
+        cloud, charts, dimension = _cloud(shape, points, charts, dimension, seed)
+        atlas = fit_atlas(cloud, charts, dimension, seed, fit)
+        membership, subject = atlas.membership, Path(shape).stem
+        path = output or Path(f"{subject}-nerve.svg")
+        facts = {"seed": seed, "points": len(cloud), "charts": charts, "dimension": dimension}
+        facts["reconstruction_error"] = round(atlas.error, 4)
+        highest = min(dimension, 2)  # a surface has no holes of more dimensions than its own
+    chosen = build_nerve(membership, threshold, highest)
+    sweep = sweep_thresholds(membership, max_dimension=highest)
+    said = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in facts.items())
+    Console().print(_table(f"{subject}: {said}", sweep))
+    betti = ", ".join(map(str, chosen.betti_numbers))
+    print(f"Betti numbers {betti} at threshold {threshold:g} ({said})")
+    atomic_write(path, nerve_svg(cloud, membership, chosen.simplices, f"{subject}: Betti numbers {betti}").encode())
+    print(f"drawing: {path}")
+    if run is not None:
+        write_json(run / "nerve.json", {**facts, "nerve": _plain(chosen), "sweep": [_plain(x) for x in sweep]})
+
+
+def _cloud(
+    shape: str, count: int, charts: int | None, dimension: int | None, seed: int
+) -> tuple[NDArray[np.floating], int, int]:
+    """Points, with the number of charts and their dimension."""
+    if shape in SHAPES:
+        known = SHAPES[shape]
+        return (
+            known.sample(count, numpy_generator(seed, "shape")),
+            charts or known.num_charts,
+            dimension or known.dimension,
+        )
+    if not shape.endswith(".npy"):
+        raise unknown_choice("shape", shape, SHAPES)
+    try:
+        points: NDArray[np.floating] = np.load(shape, allow_pickle=False)
+    except (OSError, ValueError) as error:
+        raise UserError(f"cannot read points from {shape}: {error}") from None
+    return points, charts or 12, dimension or max(points.shape[-1] - 1, 1)
+
+
+def _table(title: str, sweep: list[Nerve]) -> Table:
+    table = Table(title=title, caption="a hole that stays over many thresholds is more than an accident of one")
+    for name in ("threshold", "Betti numbers", "charts", "edges", "triangles"):
+        table.add_column(name, justify="right")
+    for found in sweep:
+        counts = [str(len(found.of_dimension(dimension))) for dimension in range(3)]
+        table.add_row(f"{found.threshold:g}", ", ".join(map(str, found.betti_numbers)), *counts)
+    return table
+
+
+def _plain(found: Nerve) -> dict[str, Any]:
+    counts = [len(found.of_dimension(dimension)) for dimension in range(3)]
+    return {"threshold": found.threshold, "betti_numbers": list(found.betti_numbers), "simplices": counts}
