@@ -38,6 +38,7 @@ COMMANDS: dict[str, Command] = {
     "pretrain": Command("manicap.cli.train:pretrain", "Train an encoder without labels."),
     "resume": Command("manicap.cli.train:resume", "Go on with an interrupted run."),
     "evaluate": Command("manicap.cli.run:evaluate", "Probe the encoder of a finished run."),
+    "diagnose": Command("manicap.cli.diagnose:diagnose", "Rank, spread, heads and capacity of runs; warn of collapse."),
     "nerve": Command("manicap.cli.nerve:nerve", "Draw an atlas and its Čech nerve; count its holes."),
     "methods": Command("manicap.cli.train:methods", "Show the methods."),
     "data list": Command("manicap.cli.atari:data_list", "Show the stores on disk."),

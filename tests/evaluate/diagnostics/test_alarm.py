@@ -24,6 +24,6 @@ def test_the_sentence():
 
 
 def test_an_undefined_measure_is_an_alarm():
-    assert collapse_alarms({"head_cka": float("nan")}) == [
-        "heads alike: they carry the same structure, mean CKA undefined (should be at most 0.999)"
+    assert collapse_alarms({"head_cosine": float("nan")}) == [
+        "heads alike: the mean cosine of their outputs is undefined (should be at most 0.98)"
     ]

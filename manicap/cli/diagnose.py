@@ -1,0 +1,49 @@
+"""`manicap diagnose`: what the representations of finished runs look like."""
+
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+from rich.console import Console
+
+from manicap.bench.diagnosis import DiagnosisConfig, diagnose_run
+from manicap.bench.evaluation import require_runs
+from manicap.core.config import check_config
+from manicap.core.errors import UserError
+from manicap.core.paths import DATA_DIR
+from manicap.report.diagnostics import diagnostics_table
+
+RunPaths = Annotated[tuple[Path, ...], tyro.conf.Positional, tyro.conf.arg(help="Directories of the runs.")]
+
+
+def diagnose(
+    runs: RunPaths,
+    config: DiagnosisConfig,
+    threads: int | None = None,
+    data_dir: Path = DATA_DIR,
+) -> None:
+    """Rank, spread, information, heads and manifold capacity of finished runs, and a warning where one has collapsed.
+
+    Each run keeps its numbers in diagnostics.json; docs/diagnostics.md says how to read them.
+
+    Did C+ raise the capacity? manicap diagnose runs/pong-dim-ua-s0-* runs/pong-dim-uac+-s0-*
+
+    Args:
+        runs: Directories of the runs.
+        config: What to measure them on.
+        threads: CPU threads; all cores if absent.
+        data_dir: Where stores live.
+    """
+    if not runs:
+        raise UserError("say which runs: manicap diagnose RUN [RUN ...]")
+    check_config(config)
+    require_runs(runs)
+    results = [diagnose_run(run, config, data_dir, threads) for run in runs]
+    Console().print(diagnostics_table(results))
+    for run, result in zip(runs, results, strict=True):
+        for sentence in result["notes"]:
+            print(f"{run.name}: {sentence}")
+        for sentence in result["alarms"]:
+            print(f"{run.name}: ALARM: {sentence}")
+        if not result["alarms"]:
+            print(f"{run.name}: no sign of collapse")

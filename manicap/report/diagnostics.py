@@ -1,0 +1,73 @@
+"""Diagnostics of runs side by side, for the terminal and for the page."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.table import Table
+
+MEASURES: dict[str, str] = {
+    "effective_rank": "effective rank (RankMe)",
+    "effective_rank_centered": "effective rank, centred",
+    "lidar": "LiDAR",
+    "decay_exponent": "eigenvalue decay (alpha)",
+    "alignment": "alignment of (t, t+1)",
+    "uniformity": "uniformity",
+    "spread": "spread",
+    "dead_fraction": "dead units, share",
+    "information_bound": "InfoNCE bound, cosine critic (nats)",
+    "information_ceiling": "  its ceiling log K",
+    "own_bound_global": "InfoNCE bound, own critic, global (nats)",
+    "own_bound_local": "InfoNCE bound, own critic, local (nats)",
+    "own_ceiling": "  their ceiling log K",
+    "centroid_norm": "nuclear norm of the heads' centroids",
+    "centroid_bound": "  its bound",
+    "centroid_percent_error": "  percent under the bound",
+    "head_cka": "heads: mean CKA",
+    "head_cosine": "heads: mean cosine",
+    "membership_entropy": "membership entropy (nats)",
+    "usage_entropy": "usage entropy of charts (nats)",
+    "largest_chart": "share of the largest chart",
+    "manifold_capacity": "manifold capacity, mean over variables",
+    "manifold_radius": "manifold radius",
+    "manifold_dimension": "manifold dimension",
+}
+"""Names of the measures for people, in the order of the table."""
+
+
+def measure_rows(results: Sequence[Mapping[str, Any]]) -> list[tuple[str, list[str]]]:
+    """Label and one text a run, for every measure that some run has."""
+    shown = [name for name in MEASURES if any(name in result["measures"] for result in results)]
+    return [(MEASURES[name], [_cell(result["measures"], name) for result in results]) for name in shown]
+
+
+def capacity_rows(results: Sequence[Mapping[str, Any]]) -> list[tuple[str, list[str]]]:
+    """Variable and `capacity (radius, dimension)` a run."""
+    names = list(dict.fromkeys(name for result in results for name in result["manifold_capacity"]))
+    return [(name, [_capacity(result["manifold_capacity"].get(name)) for result in results]) for name in names]
+
+
+def diagnostics_table(results: Sequence[Mapping[str, Any]]) -> Table:
+    config = results[0]["diagnosis_config"]
+    title = f"Diagnostics on {config['probe_steps']:,} steps of play, features: {config['probe_input']}"
+    table = Table(title=title)
+    table.add_column("measure")
+    for result in results:
+        heading = f"{result['method']} {result['game']}\nseed {result['seed']}, width {result['width']:,}"
+        table.add_column(heading, justify="right")
+    for label, cells in measure_rows(results):
+        table.add_row(label, *cells)
+    table.add_section()
+    table.add_row("manifold capacity by variable (radius, dimension)", style="bold")
+    for label, cells in capacity_rows(results):
+        table.add_row(f"  {label}", *cells)
+    return table
+
+
+def _cell(measures: Mapping[str, Any], name: str) -> str:
+    if name not in measures:
+        return "–"
+    return "undefined" if measures[name] is None else f"{measures[name]:.4g}"
+
+
+def _capacity(entry: Mapping[str, Any] | None) -> str:
+    return "–" if entry is None else f"{entry['capacity']:.3f} ({entry['radius']:.2f}, {entry['dimension']:.1f})"
