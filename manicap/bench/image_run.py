@@ -13,6 +13,7 @@ from manicap.bench.published import published_image_accuracy
 from manicap.core.config import check_config
 from manicap.core.paths import DATA_DIR, RUNS_DIR
 from manicap.core.results import write_result
+from manicap.evaluate.diagnostics.training import measure_batch
 from manicap.evaluate.image_check import ImageCheck
 from manicap.images.selection import require_dataset
 from manicap.train.image_config import ImageConfig, preset_image_config
@@ -22,7 +23,7 @@ from manicap.train.setup import Execution
 
 def train_images(config: ImageConfig, run_dir: Path, execution: Execution, data_dir: Path = DATA_DIR) -> Path:
     """`pretrain` with the checks that the config asks for."""
-    return pretrain(config, run_dir, execution, data_dir, ImageCheck(config, data_dir))
+    return pretrain(config, run_dir, execution, data_dir, ImageCheck(config, data_dir), measure_batch)
 
 
 def run_image_job(

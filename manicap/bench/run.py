@@ -10,6 +10,7 @@ from typing import Any
 from manicap.bench.evaluation import EvaluationConfig, evaluate_run, result_path
 from manicap.core.paths import DATA_DIR, RUNS_DIR
 from manicap.core.results import write_result
+from manicap.evaluate.diagnostics.training import measure_batch
 from manicap.train.config import PretrainConfig, preset_config
 from manicap.train.loop import pretrain
 from manicap.train.setup import Execution
@@ -32,7 +33,7 @@ def run_job(
         run_dir = runs_dir / seeded.run_name
         if not execution.quiet:
             print(f"{run_dir}: {'trained before' if _is_trained(run_dir) else 'training'}", file=sys.stderr)
-        pretrain(seeded, run_dir, execution, data_dir)
+        pretrain(seeded, run_dir, execution, data_dir, observe=measure_batch)
         result = evaluate_run(run_dir, evaluation, data_dir, execution.threads, execution.quiet)
         result["differences_from_paper"] = differences_from_paper(result, len(set(seeds)))
         write_result(run_dir / "result.json", result)

@@ -11,6 +11,7 @@ from rich.table import Table
 
 from manicap.core.errors import UserError
 from manicap.core.paths import DATA_DIR, RUNS_DIR
+from manicap.evaluate.diagnostics.training import measure_batch
 from manicap.methods import METHODS
 from manicap.methods.base import PresetName
 from manicap.train.config import PretrainConfig, plain_config, preset_config, read_run_config, typed_config
@@ -122,7 +123,7 @@ def finish_run(config: RunConfig, run_dir: Path, execution: Execution, data_dir:
 
         train_images(config, run_dir, execution, data_dir)
     else:
-        train_run(config, run_dir, execution, data_dir)
+        train_run(config, run_dir, execution, data_dir, observe=measure_batch)
     print(f"{run_dir} {'was finished before' if was_finished else 'is finished'}: its encoder is encoder.safetensors")
 
 

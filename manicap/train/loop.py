@@ -34,6 +34,7 @@ from manicap.train.config import read_run_config
 from manicap.train.device import choose_device
 from manicap.train.distributed import join_processes
 from manicap.train.encoder_files import inference_state, read_weights, save_encoder, write_weights
+from manicap.train.observation import Observations, Observe
 from manicap.train.run_config import RunConfig
 from manicap.train.setup import Execution, Setup, prepare
 from manicap.train.sinks import Metrics, MetricsFile, Sink, open_sinks
@@ -64,10 +65,12 @@ def pretrain(
     execution: Execution = Execution(),  # noqa: B008 - frozen
     data_dir: Path = DATA_DIR,
     check: Check | None = None,
+    observe: Observe | None = None,
 ) -> Path:
     """Train `config` in `run_dir` from wherever it is; afterwards `run_dir` holds the encoder.
 
-    `check` may score the method after each epoch: nearest neighbours, on images.
+    `check` may score the method after each epoch: nearest neighbours, on images. `observe` measures it on a batch every
+    `execution.diagnose_every` steps, which changes nothing of the run.
     """
     check_config(config)
     with ExitStack() as stack:
@@ -79,7 +82,7 @@ def pretrain(
             stack.enter_context(exclusive_lock(run_dir / ".lock", lambda: print_line(waiting)))
         processes.barrier()
         if not (run_dir / "encoder.json").is_file():
-            run = Run(prepare(config, execution, data_dir, processes), run_dir, check)
+            run = Run(prepare(config, execution, data_dir, processes), run_dir, check, observe)
             if run.setup.method.is_trained:
                 run.restore()
                 run.train()
@@ -91,8 +94,8 @@ def pretrain(
 class Run:
     """A run under way: the setup, the progress, and the files."""
 
-    def __init__(self, setup: Setup, run_dir: Path, check: Check | None = None) -> None:
-        self.setup, self.run_dir, self.check = setup, run_dir, check
+    def __init__(self, setup: Setup, run_dir: Path, check: Check | None = None, observe: Observe | None = None) -> None:
+        self.setup, self.run_dir, self.check, self.observe = setup, run_dir, check, observe
         self.progress = Progress()
         self.checkpoints = CheckpointStore(run_dir / "checkpoints")
         self.metrics_bytes = 0
@@ -106,6 +109,7 @@ class Run:
             sinks = self.open_sinks(stack)
             tracker = stack.enter_context(self.tracker())
             received = stack.enter_context(caught_signals())
+            observations = self.open_observations()
             while not progress.is_finished:
                 setup.model.train()
                 for rows in setup.train_batches.epoch(progress.epoch, progress.batch):
@@ -116,6 +120,8 @@ class Run:
                     progress.batch += 1
                     if progress.step % execution.log_every == 0 or progress.step == 1:
                         self.log(sinks, tracker, "train", loss)
+                    if observations is not None and observations.is_due(progress.step):
+                        self.diagnose(rows, observations, tracker)
                     tracker.advance()
                     interrupted = setup.processes.any(bool(received), setup.device)
                     if interrupted or time.monotonic() - last_checkpoint > execution.checkpoint_seconds:
@@ -145,6 +151,18 @@ class Run:
         setup.optimizer.step()
         setup.method.after_step((self.progress.step + 1) / setup.max_steps)
         return loss
+
+    def diagnose(self, rows: Rows, observations: Observations, tracker: Tracker) -> None:
+        """Measure the method on the batch it has just been trained on."""
+        setup, step = self.setup, self.progress.step
+        assert self.observe is not None
+        setup.method.eval()
+        with torch.no_grad():
+            measured = self.observe(setup.method, setup.data.batch(rows, "train", step - 1))
+        setup.method.train()
+        observations.add(step, measured)
+        if "alarm" in measured:
+            tracker.say(f"step {step}, alarm: {measured['alarm']}")
 
     def end_epoch(self, sinks: list[Sink], tracker: Tracker) -> None:
         """Validate or check, keep the weights if they are the best, and decide whether to go on."""
@@ -290,6 +308,13 @@ class Run:
         for sink in sinks:
             stack.callback(sink.close)
         return sinks
+
+    def open_observations(self) -> Observations | None:
+        """`diagnostics.jsonl`, on the process that writes, where it was asked for."""
+        every = self.setup.execution.diagnose_every
+        if not every or self.observe is None or not self.setup.processes.is_first:
+            return None
+        return Observations(self.run_dir / "diagnostics.jsonl", every, self.progress.step)
 
     def tracker(self) -> Tracker:
         config = self.setup.config

@@ -37,6 +37,8 @@ class Execution:
     """Time between checkpoints; one is also written at the end, and on Ctrl-C or SIGTERM."""
     log_every: int = 20
     """Steps between lines of metrics.jsonl."""
+    diagnose_every: int | None = None
+    """Steps between lines of diagnostics.jsonl: rank, spread, heads, charts; not measured if absent."""
     sinks: tuple[SinkName, ...] = ()
     """Log also to tensorboard or wandb."""
     force: bool = False
