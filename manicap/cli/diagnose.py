@@ -12,6 +12,7 @@ from manicap.core.config import check_config
 from manicap.core.errors import UserError
 from manicap.core.paths import DATA_DIR
 from manicap.report.diagnostics import diagnostics_table
+from manicap.report.run_page import write_run_page
 
 RunPaths = Annotated[tuple[Path, ...], tyro.conf.Positional, tyro.conf.arg(help="Directories of the runs.")]
 
@@ -47,3 +48,5 @@ def diagnose(
             print(f"{run.name}: ALARM: {sentence}")
         if not result["alarms"]:
             print(f"{run.name}: no sign of collapse")
+        if (run / "result.json").is_file():
+            print(f"page: {write_run_page(run, data_dir)}")

@@ -19,6 +19,7 @@ from manicap.evaluate.topology.fit import FitConfig, fit_atlas
 from manicap.evaluate.topology.nerve import DEFAULT_THRESHOLD, Nerve, build_nerve, sweep_thresholds
 from manicap.evaluate.topology.shapes import SHAPES
 from manicap.report.nerve_figure import nerve_svg
+from manicap.report.run_page import write_run_page
 from manicap.train.device import set_threads
 
 OptionalRun = Annotated[
@@ -93,6 +94,8 @@ def nerve(
     print(f"drawing: {path}")
     if run is not None:
         write_json(run / "nerve.json", {**facts, "nerve": _plain(chosen), "sweep": [_plain(x) for x in sweep]})
+        if (run / "result.json").is_file():
+            print(f"page: {write_run_page(run, data_dir)}")
 
 
 def _cloud(

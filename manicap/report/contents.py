@@ -111,6 +111,19 @@ class Fact:
 
 
 @dataclass(frozen=True)
+class Diagnosis:
+    """What `manicap diagnose` and `manicap nerve` found, in words and numbers."""
+
+    measures: tuple[Fact, ...] = ()
+    capacities: tuple[Fact, ...] = ()
+    """Manifold capacity a variable."""
+    alarms: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    nerve_svg: str = ""
+    nerve_caption: str = ""
+
+
+@dataclass(frozen=True)
 class RunPage:
     title: str
     method: str
@@ -124,6 +137,7 @@ class RunPage:
     variables: tuple[VariableScore, ...] = ()
     charts: tuple[Chart, ...] = ()
     player: Player | None = None
+    diagnosis: Diagnosis | None = None
     published_source: str = ""
     """Where the published numbers are from."""
 

@@ -1,9 +1,14 @@
-"""Diagnostics of runs side by side, for the terminal and for the page."""
+"""Diagnostics of runs: side by side for the terminal, and those of one run for its page."""
 
+import json
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from rich.table import Table
+
+from manicap.core.results import read_result
+from manicap.report.contents import Chart, Diagnosis, Fact, Series
 
 MEASURES: dict[str, str] = {
     "effective_rank": "effective rank (RankMe)",
@@ -32,6 +37,8 @@ MEASURES: dict[str, str] = {
     "manifold_dimension": "manifold dimension",
 }
 """Names of the measures for people, in the order of the table."""
+CHARTED = ("effective_rank_centered", "spread", "centroid_percent_error", "head_cosine", "usage_entropy")
+"""What the page shows over the steps of training."""
 
 
 def measure_rows(results: Sequence[Mapping[str, Any]]) -> list[tuple[str, list[str]]]:
@@ -61,6 +68,42 @@ def diagnostics_table(results: Sequence[Mapping[str, Any]]) -> Table:
     for label, cells in capacity_rows(results):
         table.add_row(f"  {label}", *cells)
     return table
+
+
+def read_diagnosis(run_dir: Path) -> Diagnosis | None:
+    """What `manicap diagnose` and `manicap nerve` have left beside a run; None if neither was called."""
+    diagnosed, drawn = (run_dir / "diagnostics.json").is_file(), (run_dir / "nerve.svg").is_file()
+    if not diagnosed and not drawn:
+        return None
+    found: dict[str, Any] = {}
+    if diagnosed:
+        result = read_result(run_dir / "diagnostics.json")
+        found["measures"] = tuple(Fact(label.strip(), cells[0]) for label, cells in measure_rows([result]))
+        found["capacities"] = tuple(Fact(label, cells[0]) for label, cells in capacity_rows([result]))
+        found["alarms"], found["notes"] = tuple(result["alarms"]), tuple(result["notes"])
+    if drawn:
+        found["nerve_svg"] = (run_dir / "nerve.svg").read_text()
+        found["nerve_caption"] = "Charts and their Čech nerve" + _betti(run_dir / "nerve.json")
+    return Diagnosis(**found)
+
+
+def observation_charts(path: Path) -> tuple[Chart, ...]:
+    """Curves of what `--diagnose-every` has measured while training."""
+    lines = [json.loads(line) for line in path.read_text().splitlines()] if path.is_file() else []
+    charts = []
+    for name in CHARTED:
+        points = [(line["step"], line[name]) for line in lines if name in line]
+        if points:
+            steps, values = zip(*points, strict=True)
+            charts.append(Chart(f"Batch: {MEASURES[name].strip()}", (Series("training", steps, values),)))
+    return tuple(charts)
+
+
+def _betti(path: Path) -> str:
+    if not path.is_file():
+        return ""
+    nerve = json.loads(path.read_text())["nerve"]
+    return f": Betti numbers {', '.join(map(str, nerve['betti_numbers']))} at threshold {nerve['threshold']:g}"
 
 
 def _cell(measures: Mapping[str, Any], name: str) -> str:

@@ -19,6 +19,7 @@ from manicap.report import image_sections, sections
 from manicap.report.assets import asset, fill
 from manicap.report.contents import (
     Chart,
+    Diagnosis,
     Fact,
     Marker,
     MarkerAxis,
@@ -32,10 +33,12 @@ from manicap.report.contents import (
     VariableScore,
     check_page,
 )
+from manicap.report.diagnosis_section import diagnosis_section
 from manicap.report.image_contents import ImagePage
 
 __all__ = [
     "Chart",
+    "Diagnosis",
     "Fact",
     "Marker",
     "MarkerAxis",
@@ -61,6 +64,7 @@ def build_page(page: RunPage | ImagePage) -> str:
             "scores": image_sections.scores(page),
             "variables": image_sections.classes(page),
             "player": image_sections.neighbors(page),
+            "diagnosis": "",
         }
     else:
         check_page(page)
@@ -69,6 +73,7 @@ def build_page(page: RunPage | ImagePage) -> str:
             "scores": sections.scores(page),
             "variables": sections.variables(page),
             "player": sections.player(page),
+            "diagnosis": diagnosis_section(page.diagnosis),
         }
     script, player = asset("page.js"), None if isinstance(page, ImagePage) else page.player
     policy = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()

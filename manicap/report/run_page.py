@@ -29,6 +29,7 @@ from manicap.report.contents import (
     Track,
     VariableScore,
 )
+from manicap.report.diagnostics import observation_charts, read_diagnosis
 from manicap.report.page import build_page
 from manicap.report.png import frame_text
 
@@ -37,7 +38,10 @@ POSITION_FRAMES = 1500
 
 
 def write_run_page(run_dir: Path, data_dir: Path) -> Path:
-    """Build `report.html` from `result.json`, `metrics.jsonl`, `predictions.npz` and the probe store."""
+    """Build `report.html` from `result.json`, `metrics.jsonl`, `predictions.npz` and the probe store.
+
+    What `manicap diagnose` and `manicap nerve` have written is shown too.
+    """
     result = read_result(run_dir / "result.json")
     path = run_dir / "report.html"
     page = RunPage(
@@ -48,8 +52,9 @@ def write_run_page(run_dir: Path, data_dir: Path) -> Path:
         caveat="; ".join(result["differences_from_paper"]) + "." if result["differences_from_paper"] else "",
         facts=_facts(result),
         variables=_variables(result),
-        charts=_charts(run_dir / "metrics.jsonl"),
+        charts=(*_charts(run_dir / "metrics.jsonl"), *observation_charts(run_dir / "diagnostics.jsonl")),
         player=_player(run_dir, result, data_dir),
+        diagnosis=read_diagnosis(run_dir),
         published_source=SOURCE,
     )
     atomic_write(path, build_page(page).encode())

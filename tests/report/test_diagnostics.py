@@ -1,0 +1,53 @@
+import json
+from dataclasses import replace
+
+from manicap.core.results import write_result
+from manicap.report.contents import Diagnosis, Fact
+from manicap.report.diagnostics import capacity_rows, measure_rows, observation_charts, read_diagnosis
+from manicap.report.page import build_page
+
+RESULT = {
+    "measures": {"effective_rank": 82.674, "decay_exponent": None},
+    "manifold_capacity": {"ball_x": {"capacity": 0.1772, "radius": 1.26, "dimension": 8.94}},
+    "alarms": ["rank collapse: ..."],
+    "notes": [],
+}
+
+
+def test_a_measure_that_a_run_lacks_is_a_dash_and_an_undefined_one_says_so():
+    other = {**RESULT, "measures": {"head_cosine": 0.5}, "manifold_capacity": {}}
+    rows = dict(measure_rows([RESULT, other]))
+    assert rows["effective rank (RankMe)"] == ["82.67", "–"]
+    assert rows["eigenvalue decay (alpha)"] == ["undefined", "–"]
+    assert rows["heads: mean cosine"] == ["–", "0.5"]
+    assert capacity_rows([RESULT, other]) == [("ball_x", ["0.177 (1.26, 8.9)", "–"])]
+
+
+def test_the_page_shows_what_lies_beside_the_run(tmp_path, example):
+    assert read_diagnosis(tmp_path) is None
+    write_result(tmp_path / "diagnostics.json", RESULT)
+    (tmp_path / "nerve.svg").write_text("<svg/>")
+    nerve = {"nerve": {"betti_numbers": [1, 1], "threshold": 0.05}}
+    (tmp_path / "nerve.json").write_text(json.dumps(nerve))
+    found = read_diagnosis(tmp_path)
+    assert found.measures[0] == Fact("effective rank (RankMe)", "82.67")
+    assert found.nerve_caption == "Charts and their Čech nerve: Betti numbers 1, 1 at threshold 0.05"
+    page = build_page(replace(example, diagnosis=found))
+    assert "rank collapse" in page
+    assert 'src="data:image/svg+xml;base64,PHN2Zy8+"' in page
+
+
+def test_hostile_text_in_a_diagnosis_stays_text(example):
+    hostile = "<script>alert(1)</script>"
+    diagnosis = Diagnosis(
+        (Fact(hostile, hostile),), (Fact(hostile, hostile),), (hostile,), (hostile,), "<svg/>", hostile
+    )
+    assert "<script>alert" not in build_page(replace(example, diagnosis=diagnosis))
+
+
+def test_what_was_measured_while_training_becomes_curves(tmp_path):
+    path = tmp_path / "diagnostics.jsonl"
+    assert observation_charts(path) == ()
+    path.write_text('{"step": 5, "spread": 0.5, "alarm": "..."}\n{"step": 10, "spread": 0.25}\n')
+    (chart,) = observation_charts(path)
+    assert (chart.title, chart.series[0].steps, chart.series[0].values) == ("Batch: spread", (5, 10), (0.5, 0.25))
