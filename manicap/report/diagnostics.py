@@ -20,13 +20,13 @@ MEASURES: dict[str, str] = {
     "spread": "spread",
     "dead_fraction": "dead units, share",
     "information_bound": "InfoNCE bound, cosine critic (nats)",
-    "information_ceiling": "  its ceiling log K",
+    "information_ceiling": "ceiling log K of the cosine critic",
     "own_bound_global": "InfoNCE bound, own critic, global (nats)",
     "own_bound_local": "InfoNCE bound, own critic, local (nats)",
-    "own_ceiling": "  their ceiling log K",
+    "own_ceiling": "ceiling log K of the own critic",
     "centroid_norm": "nuclear norm of the heads' centroids",
-    "centroid_bound": "  its bound",
-    "centroid_percent_error": "  percent under the bound",
+    "centroid_bound": "bound of that norm",
+    "centroid_percent_error": "percent under that bound",
     "head_cka": "heads: mean CKA",
     "head_cosine": "heads: mean cosine",
     "membership_entropy": "membership entropy (nats)",
@@ -78,7 +78,7 @@ def read_diagnosis(run_dir: Path) -> Diagnosis | None:
     found: dict[str, Any] = {}
     if diagnosed:
         result = read_result(run_dir / "diagnostics.json")
-        found["measures"] = tuple(Fact(label.strip(), cells[0]) for label, cells in measure_rows([result]))
+        found["measures"] = tuple(Fact(label, cells[0]) for label, cells in measure_rows([result]))
         found["capacities"] = tuple(Fact(label, cells[0]) for label, cells in capacity_rows([result]))
         found["alarms"], found["notes"] = tuple(result["alarms"]), tuple(result["notes"])
     if drawn:
@@ -95,7 +95,7 @@ def observation_charts(path: Path) -> tuple[Chart, ...]:
         points = [(line["step"], line[name]) for line in lines if name in line]
         if points:
             steps, values = zip(*points, strict=True)
-            charts.append(Chart(f"Batch: {MEASURES[name].strip()}", (Series("training", steps, values),)))
+            charts.append(Chart(f"Batch: {MEASURES[name]}", (Series("training", steps, values),)))
     return tuple(charts)
 
 

@@ -11,7 +11,7 @@ from matplotlib.collections import LineCollection, PolyCollection
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-MAX_POINTS = 1500
+MAX_POINTS = 600
 """More points show nothing more, and each costs bytes."""
 _SIDE_VIEW = np.array([[0.94, -0.12], [0.34, 0.34], [0.0, 0.93]])
 """Where a shape in space is seen from: a little from the side and from above."""
@@ -67,7 +67,7 @@ def chart_middles(flat: Floats, membership: Floats) -> Floats:
 
 def draw_atlas(axes: Axes, flat: Floats, membership: Floats, colors: Floats) -> Axes:
     """Every point in the mixture of its charts' colours."""
-    axes.scatter(flat[:, 0], flat[:, 1], s=6, c=np.clip(membership @ colors[:, :3], 0, 1), linewidths=0)
+    axes.scatter(flat[:, 0], flat[:, 1], s=9, c=np.clip(membership @ colors[:, :3], 0, 1), linewidths=0)
     return _bare(axes, "atlas")
 
 
