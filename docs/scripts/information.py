@@ -6,7 +6,7 @@ Left: correlated Gaussians, whose mutual information is -d/2 log(1 - r^2). With 
 bound stays under the truth and under its ceiling log K, and tightens with the batch K.
 
 Right: two charts of one embedding, o_i = W_i z + noise (without the noise I[o_1; o_2] would be infinite), each of fixed
-power |W_i|^2 = d, trained by InfoNCE with and without the capacity term. Everything is Gaussian, so that the best critic
+power |W_i|^2 = d, trained by InfoNCE with and without the capacity term. All is Gaussian, so that the best critic
 and the true information are known in closed form at every step (arXiv 2405.13848, Theorem 1).
 """
 
