@@ -23,8 +23,8 @@ def measure_batch(method: Method, batch: Batch) -> dict[str, float | str]:
     measures = measure_features(features[0])
     if T == 2 and B >= 4:
         measures |= measure_pairs(features[0], features[1], B // 2)
-    heads, membership = getattr(method, "heads", None), getattr(method, "membership", None)
-    if isinstance(heads, Heads):
+    heads, membership = heads_of(method), getattr(method, "membership", None)
+    if heads is not None:
         measures |= measure_heads(heads(now_BF).float().cpu().numpy())
     if isinstance(membership, Membership):
         measures |= measure_membership(membership(now_BF).float().cpu().numpy())
@@ -32,3 +32,9 @@ def measure_batch(method: Method, batch: Batch) -> dict[str, float | str]:
     if alarms := collapse_alarms(measures):
         found["alarm"] = "; ".join(alarms)
     return found
+
+
+def heads_of(method: Method) -> Heads | None:
+    """The heads on a method's backbone features, its own or those of its `Charts`; None if it has no set of them."""
+    heads = getattr(getattr(method, "charts", method), "heads", None)
+    return heads if isinstance(heads, Heads) else None

@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from manicap.evaluate.diagnostics.geometry import alignment
-from manicap.evaluate.diagnostics.training import measure_batch
+from manicap.evaluate.diagnostics.training import heads_of, measure_batch
 from manicap.methods import METHODS
 from manicap.methods.base import Batch, MethodContext
 from tests.methods.small import small_settings
@@ -42,3 +42,21 @@ def test_equal_frames_raise_the_alarm_in_words(frames):
 @torch.no_grad()
 def test_a_method_of_single_frames_has_no_pairs(frames):
     assert "alignment" not in measure_batch(build("dim"), Batch(frames[:, :1]))
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("name", ["simclr-c+", "simclr-ua"])
+def test_methods_on_images_are_measured_on_their_views(name):
+    torch.manual_seed(0)
+    settings = METHODS[name].settings_type.preset("quick")
+    method = METHODS[name](settings, MethodContext((3, 32, 32), mean=(0.5,) * 3, std=(0.25,) * 3)).eval()
+    found = measure_batch(method, Batch(torch.randn(6, 2, 3, 32, 32)))
+    assert {"alignment", "head_cosine", "centroid_percent_error"} <= set(found)
+    assert ("usage_entropy" in found) == (name == "simclr-ua")
+
+
+def test_the_heads_of_charts_are_found():
+    settings = METHODS["simclr-c+"].settings_type.preset("quick")
+    method = METHODS["simclr-c+"](settings, MethodContext((3, 32, 32)))
+    assert heads_of(method) is method.charts.heads
+    assert heads_of(build("st-dim")) is None
