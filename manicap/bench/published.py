@@ -42,6 +42,27 @@ def published_image_accuracy(dataset: str) -> dict[str, float]:
     return {_IMAGE_METHODS[name]: accuracy for name, accuracy in printed.items()}
 
 
+def published_score(dataset: str, method: str, metric: str) -> tuple[float, float | None] | None:
+    """Mean and deviation that the paper prints for a method as it is; None where it has none."""
+    table = {"f1": "table1_f1", "accuracy": "table6_accuracy"}[metric]
+    entry = _tables()[table].get(dataset, {}).get(method)
+    if entry is not None:
+        return entry["mean"], entry.get("std")
+    accuracy = published_image_accuracy(dataset).get(method) if metric == "accuracy" else None
+    return None if accuracy is None else (accuracy, None)
+
+
+def published_sweep(dataset: str, sweep: str, point: tuple[Any, ...]) -> float | None:
+    """F1 that the paper's text states for a point of Figures 2a and 2b (Video Pinball, DIM-C+)."""
+    if dataset != "video_pinball" or len(point) != 1:
+        return None
+    figures = {"epsilon": ("figure_epsilon_video_pinball_f1", f"{point[0]:g}")}
+    figures["units"] = ("figure_units_video_pinball_f1", f"4x{point[0]}")
+    name, key = figures.get(sweep, ("", ""))
+    value = _tables().get(name, {}).get(key)
+    return None if value is None else float(value)
+
+
 @cache
 def _tables() -> dict[str, Any]:
     tables: dict[str, Any] = json.loads(files("manicap.bench").joinpath("published.json").read_text())

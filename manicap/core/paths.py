@@ -7,3 +7,5 @@ DATA_DIR = Path(os.environ.get("MANICAP_DATA", "data"))
 """Frame stores. Set MANICAP_DATA to share them between projects."""
 RUNS_DIR = Path(os.environ.get("MANICAP_RUNS", "runs"))
 """Runs. Set MANICAP_RUNS to put them elsewhere."""
+REPORTS_DIR = Path(os.environ.get("MANICAP_REPORTS", "reports"))
+"""Reports of grids."""

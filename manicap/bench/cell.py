@@ -1,0 +1,139 @@
+"""One cell of a grid, from wherever it is: collect, train, probe in every way. What was finished is never done again.
+
+    run_cell(Job(cell, execution, runs_dir, data_dir))     -> Outcome
+
+runs/<name>/.cell.lock     held by whoever works on the cell: two grids, or two calls of one, never run it twice
+runs/<name>/error.json     why it failed, until it succeeds
+"""
+
+import json
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from manicap.atari.collect import collect
+from manicap.atari.store import StoreConfig
+from manicap.bench.evaluation import EvaluationConfig, evaluate_run, result_path
+from manicap.bench.grid import Cell
+from manicap.bench.run import run_job
+from manicap.core.errors import Failure, Interruption, UserError
+from manicap.core.files import exclusive_lock, write_json
+from manicap.core.results import read_result
+from manicap.train.setup import Execution
+
+Status = Literal["done", "failed", "busy", "lost"]
+
+
+@dataclass(frozen=True)
+class Job:
+    """A cell with all that is needed to run it, also in another process or on another machine."""
+
+    cell: Cell
+    execution: Execution
+    runs_dir: Path
+    data_dir: Path
+    wait: bool = False
+    """Wait for whoever else works on the cell, instead of reporting it as busy."""
+
+    @property
+    def run_dir(self) -> Path:
+        return self.runs_dir / self.cell.name
+
+
+@dataclass(frozen=True)
+class Outcome:
+    cell_name: str
+    status: Status
+    """busy: another process has it. lost: the worker is gone without a word (killed, node taken away)."""
+    error: str = ""
+    details: str = ""
+    """The traceback of a failure."""
+    is_final: bool = False
+    """Trying again would fail alike: a mistake in the config, or a run of other conditions in its directory."""
+
+
+Work = Callable[[Job], Outcome]
+"""What an executor calls for every job: a function of a module, so that it can be sent to another process."""
+ShowRun = Callable[[Path, Path], Any]
+
+
+class _Busy(Exception):
+    pass
+
+
+def run_cell(job: Job, show: ShowRun | None = None) -> Outcome:
+    """Finish a cell; `show(run_dir, data_dir)` then draws it. A failure is an outcome, an interruption is raised."""
+
+    def give_way() -> None:
+        if not job.wait:
+            raise _Busy
+
+    name = job.cell.name
+    try:
+        with exclusive_lock(job.run_dir / ".cell.lock", on_wait=give_way):
+            if not is_done(job.cell, job.runs_dir):
+                _run(job)
+                if show is not None:
+                    show(job.run_dir, job.data_dir)
+            (job.run_dir / "error.json").unlink(missing_ok=True)
+    except _Busy:
+        return Outcome(name, "busy")
+    except Interruption:
+        raise
+    except UserError as error:
+        return Outcome(name, "failed", str(error), is_final=True)
+    except Failure as error:
+        return Outcome(name, "failed", str(error))
+    except Exception as error:  # a grid of hundreds of runs must outlive whatever one of them does
+        return Outcome(name, "failed", f"{type(error).__name__}: {error}", traceback.format_exc())
+    return Outcome(name, "done")
+
+
+def _run(job: Job) -> None:
+    cell, execution = job.cell, job.execution
+    collect_stores(job)
+    first, *others = cell.evaluations
+    run_job(cell.config, first, (cell.config.seed,), execution, job.runs_dir, job.data_dir)
+    for evaluation in others:
+        evaluate_run(job.run_dir, evaluation, job.data_dir, execution.threads, execution.quiet)
+
+
+def collect_stores(job: Job) -> None:
+    """Every store the cell needs, with no more processes than the cell's threads; other cells wait for the copy."""
+    config = job.cell.config
+    probed = dict.fromkeys(evaluation.probe_steps for evaluation in job.cell.evaluations)
+    for store in (config.store_config, *(StoreConfig(config.game, steps, 0, "probe") for steps in probed)):
+        collect(store, job.data_dir, job.execution.threads, quiet=job.execution.quiet)
+
+
+def is_done(cell: Cell, runs_dir: Path) -> bool:
+    return all(measured(runs_dir / cell.name, evaluation) is not None for evaluation in cell.evaluations)
+
+
+def measured(run_dir: Path, evaluation: EvaluationConfig) -> dict[str, Any] | None:
+    """The result of probing the run's present encoder so, if it was measured."""
+    path = result_path(run_dir, evaluation)
+    if not path.is_file() or not (run_dir / "encoder.json").is_file():
+        return None
+    result = read_result(path)
+    encoder = json.loads((run_dir / "encoder.json").read_text())["sha256"]["chosen"]
+    return result if str(result["encoder"]).startswith(encoder) else None
+
+
+def write_error(run_dir: Path, outcome: Outcome, attempts: int) -> None:
+    details = outcome.details.splitlines()
+    write_json(run_dir / "error.json", {"error": outcome.error, "attempts": attempts, "traceback": details})
+
+
+def read_error(run_dir: Path) -> str | None:
+    """Why the cell failed, if it did."""
+    try:
+        return str(json.loads((run_dir / "error.json").read_text())["error"])
+    except FileNotFoundError:
+        return None
+
+
+def with_wait(job: Job) -> Job:
+    return replace(job, wait=True)

@@ -1,0 +1,113 @@
+"""The one interface of executors, and the loop around it: what is left, what is tried again, what is given up.
+
+    for outcome in executor.run(work, jobs): ...
+
+An executor computes jobs in any order and yields an outcome for each; it never raises for a job's sake.
+"""
+
+import os
+import signal
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import Protocol
+
+from manicap.bench.cell import Job, Outcome, Work, is_done, with_wait, write_error
+from manicap.bench.grid import Grid
+from manicap.core.errors import Interruption, UserError
+from manicap.train.setup import Execution
+
+MAX_LOSSES = 20
+"""A worker that vanishes is no fault of its cell's, but a cell that fells its worker every time must end somewhere."""
+
+
+class Executor(Protocol):
+    @property
+    def num_workers(self) -> int | None:
+        """Jobs computed at a time, by which the cores are divided; None if the machines decide."""
+
+    def run(self, work: Work, jobs: Sequence[Job]) -> Iterator[Outcome]: ...
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What a call has done."""
+
+    done_before: int
+    done: int
+    failed: tuple[Outcome, ...]
+
+
+def run_grid(
+    grid: Grid,
+    executor: Executor,
+    work: Work,
+    runs_dir: Path,
+    data_dir: Path,
+    quiet: bool = False,
+    say: Callable[[str], None] = lambda line: None,
+) -> Summary:
+    """Finish every cell that is not done. Failed cells are tried again as configured, then recorded; others go on."""
+    left = [cell for cell in grid.cells if not is_done(cell, runs_dir)]
+    execution = execution_of(grid, executor, quiet)
+    # Workers may have another working directory.
+    jobs = {cell.name: Job(cell, execution, runs_dir.resolve(), data_dir.resolve()) for cell in left}
+    done_before, total = len(grid.cells) - len(left), len(grid.cells)
+    failures, losses = Counter[str](), Counter[str]()
+    given_up: list[Outcome] = []
+    done = 0
+    with stopped_by_sigterm():
+        while jobs:
+            again: dict[str, Job] = {}
+            for outcome in executor.run(work, list(jobs.values())):
+                name, job = outcome.cell_name, jobs[outcome.cell_name]
+                failures[name] += outcome.status == "failed"
+                losses[name] += outcome.status == "lost"
+                if outcome.status == "done":
+                    done += 1
+                    say(f"{done_before + done} of {total} done: {name}")
+                elif outcome.status == "busy":
+                    again[name] = with_wait(job)
+                elif _is_hopeless(outcome, failures[name], losses[name], grid.file.execution.retries):
+                    given_up.append(outcome)
+                    write_error(job.run_dir, outcome, failures[name] + losses[name])
+                    say(f"failed: {name}: {outcome.error}")
+                else:
+                    again[name] = with_wait(job)  # a lost worker may still be dying with the lock in its hand
+                    say(f"to be tried again: {name}: {outcome.error}")
+            jobs = again
+    return Summary(done_before, done, tuple(given_up))
+
+
+def execution_of(grid: Grid, executor: Executor, quiet: bool) -> Execution:
+    """The grid's thread count, or the cores divided among the workers."""
+    settings = grid.file.execution
+    threads = settings.threads
+    if threads is None and executor.num_workers is None:
+        raise UserError("say how many threads a run has on the cluster: --threads, or threads under [execution]")
+    if threads is None:
+        threads = max(1, len(os.sched_getaffinity(0)) // (executor.num_workers or 1))
+    return Execution(settings.device, settings.precision, threads, settings.checkpoint_seconds, quiet=quiet)
+
+
+def _is_hopeless(outcome: Outcome, failures: int, losses: int, retries: int) -> bool:
+    if outcome.status == "lost":
+        return losses > MAX_LOSSES
+    return outcome.is_final or failures > retries
+
+
+@contextmanager
+def stopped_by_sigterm() -> Iterator[None]:
+    """SIGTERM ends the loop in good order, as Ctrl-C does; runs under way leave a checkpoint."""
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        raise Interruption(number, "stopped by SIGTERM; the same call goes on")
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

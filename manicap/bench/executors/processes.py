@@ -1,0 +1,76 @@
+"""Several cells at a time on this machine, each in a process of its own.
+
+A fresh process a cell: memory is returned, and one that is killed takes nothing with it but its own cell. The fork
+server has torch loaded already, so that a start costs milliseconds.
+"""
+
+import multiprocessing
+import signal
+from collections import deque
+from collections.abc import Iterator, Sequence
+from multiprocessing.connection import Connection, wait
+from typing import NamedTuple
+
+from manicap.bench.cell import Job, Outcome, Work
+from manicap.core.errors import Interruption, UserError
+
+
+class _Running(NamedTuple):
+    process: multiprocessing.process.BaseProcess
+    answer: Connection
+    job: Job
+
+
+class ProcessExecutor:
+    def __init__(self, num_workers: int) -> None:
+        if num_workers < 1:
+            raise UserError(f"workers must be at least 1, got {num_workers}")
+        self.num_workers = num_workers
+
+    def run(self, work: Work, jobs: Sequence[Job]) -> Iterator[Outcome]:
+        waiting = deque(jobs)
+        running: dict[int, _Running] = {}
+        try:
+            while waiting or running:
+                while waiting and len(running) < self.num_workers:
+                    started = _start(work, waiting.popleft())
+                    running[started.process.sentinel] = started
+                for sentinel in wait(list(running)):
+                    assert isinstance(sentinel, int)
+                    yield _outcome(running.pop(sentinel))
+        finally:  # also when the caller is interrupted: runs under way write a checkpoint and end
+            for item in running.values():
+                item.process.terminate()
+            for item in running.values():
+                item.process.join()
+
+
+def _start(work: Work, job: Job) -> _Running:
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["manicap.bench.cell"])
+    receiving, sending = context.Pipe(duplex=False)
+    process = context.Process(target=_child, args=(work, job, sending), name=job.cell.name)
+    process.start()
+    sending.close()
+    return _Running(process, receiving, job)
+
+
+def _child(work: Work, job: Job, answer: Connection) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the parent too, which ends us by SIGTERM
+    try:
+        answer.send(work(job))
+    except Interruption as interruption:
+        raise SystemExit(interruption.exit_code) from None
+
+
+def _outcome(item: _Running) -> Outcome:
+    item.process.join()
+    code = item.process.exitcode
+    try:
+        outcome: Outcome = item.answer.recv()
+        return outcome
+    except EOFError:
+        cause = f"was killed by {signal.Signals(-code).name}" if code and code < 0 else f"ended with exit code {code}"
+        return Outcome(item.job.cell.name, "lost", f"its worker {cause}")
+    finally:
+        item.answer.close()

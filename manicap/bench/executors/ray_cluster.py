@@ -1,0 +1,85 @@
+"""Cells as tasks on a Ray cluster: one that exists (`address`), or one of this machine's cores.
+
+Runs and stores must lie on a directory that all nodes share under the same path, and whose file locks work between them
+(NFSv4, Lustre and most cluster file systems; a local disk for a cluster of one machine).
+
+A task whose worker or node dies is sent again by the loop in `base`, and its run goes on from its last checkpoint.
+"""
+
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from manicap.bench.cell import Job, Outcome, Work
+from manicap.core.errors import Failure, UserError
+
+OBJECT_STORE_BYTES = 80 * 2**20
+"""Configs and outcomes are all that travels."""
+LOOPBACK = "127.0.0.2" if sys.platform == "linux" else None
+"""Ray would turn 127.0.0.1 into the machine's outward address."""
+STOP_SECONDS = 30
+"""How long an interrupted grid waits for its runs' last checkpoints."""
+
+
+class RayExecutor:
+    num_workers = None
+
+    def __init__(self, address: str | None = None, gpus: float = 0.0) -> None:
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        try:
+            import ray
+        except ImportError:
+            raise UserError("Ray is not installed: pip install 'manicap[ray]'") from None
+        self.ray, self.gpus = ray, gpus
+        if ray.is_initialized():
+            return
+        try:
+            if address is None:
+                ray.init(
+                    include_dashboard=False,
+                    object_store_memory=OBJECT_STORE_BYTES,
+                    _node_ip_address=LOOPBACK,
+                    log_to_driver=False,
+                )
+            else:
+                ray.init(address=address, log_to_driver=False)
+        except ConnectionError as error:
+            raise UserError(f"there is no Ray cluster at {address!r}: {error}") from None
+
+    def run(self, work: Work, jobs: Sequence[Job]) -> Iterator[Outcome]:
+        ray = self.ray
+        cpus = jobs[0].execution.threads or 1
+        self._require_node(cpus)
+        # Losses are counted and retried in one place for all executors, so not by Ray.
+        task = ray.remote(num_cpus=cpus, num_gpus=self.gpus, max_retries=0)(work)
+        pending: dict[Any, Job] = {task.remote(job): job for job in jobs}
+        try:
+            while pending:
+                ready, _ = ray.wait(list(pending), num_returns=1)
+                yield self._outcome(ready[0], pending.pop(ready[0]))
+        finally:  # when the caller is interrupted: runs under way write a checkpoint and end
+            for reference in pending:
+                ray.cancel(reference)
+            if pending:
+                ray.wait(list(pending), num_returns=len(pending), timeout=STOP_SECONDS)
+
+    def _outcome(self, reference: Any, job: Job) -> Outcome:
+        ray = self.ray
+        try:
+            outcome: Outcome = ray.get(reference)
+            return outcome
+        except ray.exceptions.RayTaskError as error:
+            # `work` turns a failure into an outcome; what comes here could not even be loaded, or was interrupted.
+            return Outcome(job.cell.name, "lost", f"its Ray task ended: {error.cause!r}")
+        except ray.exceptions.RayError as error:
+            return Outcome(job.cell.name, "lost", str(error).splitlines()[0])
+
+    def _require_node(self, cpus: int) -> None:
+        """Ray would wait for ever for a node that can take the task."""
+        nodes = [node["Resources"] for node in self.ray.nodes() if node["Alive"]]
+        if not nodes:
+            raise Failure("the Ray cluster has no node that is alive")
+        if not any(node.get("CPU", 0) >= cpus and node.get("GPU", 0) >= self.gpus for node in nodes):
+            offered = "; ".join(f"{node.get('CPU', 0):g} CPUs and {node.get('GPU', 0):g} GPUs" for node in nodes)
+            raise UserError(f"a run needs {cpus} CPUs and {self.gpus:g} GPUs on one node; the nodes have {offered}")

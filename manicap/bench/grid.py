@@ -1,0 +1,338 @@
+"""A grid file: which runs, over which seeds, probed in which ways. Runs that are equal are one run.
+
+    title    = "Capacity on three games"
+    datasets = ["pong", "breakout", "freeway"]      # or ["paper-games"]
+    methods  = ["st-dim", "dim-c+"]
+    seeds    = [0, 1]
+    preset   = "quick"
+
+    [run]                                           # any setting of a run, or of the methods that have it
+    max_steps = 150
+
+    [probe]                                         # any setting of an evaluation, for all of them
+    probe_steps = 6000
+
+    [[evaluations]]                                 # a trained encoder is probed in all these ways
+    probe_input = "output"
+    [[evaluations]]
+    probe_input = "backbone"
+
+    [[variants]]                                    # a column more: a method with settings of its own
+    method  = "dim-c+"
+    epsilon = [0.0, 5e-3]                           # a list makes a column of each value; several lists go side by side
+
+`docs/grids.md` explains all keys.
+"""
+
+import dataclasses
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from manicap.atari.games import GAME_LISTS, find_game
+from manicap.bench.evaluation import EvaluationConfig, preset_evaluation
+from manicap.core.config import from_dict, to_dict
+from manicap.core.errors import UserError, unknown_choice
+from manicap.methods import find_method
+from manicap.methods.base import PresetName
+from manicap.train.config import PretrainConfig, preset_config, typed_config
+from manicap.train.device import DeviceName, Precision
+
+DATASET_LISTS = {f"{name}-games": games for name, games in GAME_LISTS.items()}
+"""Names that stand for several datasets."""
+NOT_OVERRIDDEN = ("game", "method", "seed", "settings")
+"""Fields of a run that the grid's lists decide."""
+SHARED = ("protocol", "annotation_set")
+"""Settings of a run that its evaluations take over unless they say otherwise."""
+
+
+@dataclass(frozen=True)
+class GridExecution:
+    """How the runs of a grid are executed. Only `threads`, `device` and `precision` touch the bytes of a result."""
+
+    threads: int | None = None
+    """CPU threads of a run; the cores are divided if absent. Results differ in the last bits between counts."""
+    gpus: float = 0.0
+    """GPUs of a run, on Ray; a half puts two runs on one."""
+    device: DeviceName = "auto"
+    """auto takes a GPU if there is one."""
+    precision: Precision = "auto"
+    """auto: bfloat16 on a GPU, float32 on a CPU."""
+    checkpoint_seconds: float = 60.0
+    """Time between checkpoints: what a lost worker costs at most."""
+    retries: int = 1
+    """How often a failed cell is tried again before its error is recorded."""
+
+    def problems(self) -> list[str]:
+        found = []
+        if self.threads is not None and self.threads < 1:
+            found.append(f"execution.threads must be at least 1, got {self.threads}")
+        for name in ("gpus", "retries", "checkpoint_seconds"):
+            if getattr(self, name) < 0:
+                found.append(f"execution.{name} must not be negative, got {getattr(self, name)}")
+        return found
+
+
+@dataclass(frozen=True)
+class GridFile:
+    """The file as it is written."""
+
+    datasets: tuple[str, ...]
+    methods: tuple[str, ...] = ()
+    seeds: tuple[int, ...] = (0,)
+    preset: PresetName = "quick"
+    title: str = ""
+    note: str = ""
+    """What a reader of the report should know."""
+    hours: float | None = None
+    """What the file promises to take on two cores."""
+    baseline: str | None = None
+    """Column that the others are compared with; the first if absent."""
+    run: dict = field(default_factory=dict)
+    probe: dict = field(default_factory=dict)
+    evaluations: tuple[dict, ...] = ()
+    variants: tuple[dict, ...] = ()
+    execution: GridExecution = GridExecution()
+
+
+@dataclass(frozen=True)
+class Column:
+    """A method with its settings: a column of the table."""
+
+    label: str
+    method: str
+    overrides: Mapping[str, Any]
+    sweep: str | None = None
+    """`epsilon`, or `num_heads x units`: what varies over the columns of the same variant."""
+    point: tuple[Any, ...] = ()
+    """This column's values of what varies."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One training run and the ways its encoder is probed."""
+
+    config: PretrainConfig
+    evaluations: tuple[EvaluationConfig, ...]
+
+    @property
+    def name(self) -> str:
+        """The directory of the run."""
+        return self.config.run_name
+
+
+@dataclass(frozen=True)
+class Grid:
+    name: str
+    file: GridFile
+    datasets: tuple[str, ...]
+    columns: tuple[Column, ...]
+    evaluations: Mapping[str, EvaluationConfig]
+    places: Mapping[tuple[str, str, int], Cell]
+    """(dataset, column label, seed) to the cell; columns that ask for the same run share its cell."""
+
+    @property
+    def cells(self) -> tuple[Cell, ...]:
+        """Every run once. Seeds come one after the other: the first makes a whole table."""
+        return tuple({cell.name: cell for cell in self.places.values()}.values())
+
+    @property
+    def title(self) -> str:
+        return self.file.title or self.name
+
+    @property
+    def baseline(self) -> str:
+        return self.file.baseline or self.columns[0].label
+
+
+def read_grid(path: Path) -> Grid:
+    """The grid of a file, or one `UserError` with everything that is wrong in it."""
+    try:
+        values = tomllib.loads(path.read_text())
+    except (FileNotFoundError, IsADirectoryError):
+        raise UserError(f"there is no grid file {path}") from None
+    except tomllib.TOMLDecodeError as error:
+        raise UserError(f"{path} is not valid TOML: {error}") from None
+    return build_grid(values, path.stem, source=str(path))
+
+
+def build_grid(values: Mapping[str, Any], name: str, source: str = "grid") -> Grid:
+    problems: list[str] = []
+    file = _read_file(values, problems)
+    datasets = _datasets(file, problems)
+    columns = _columns(file, problems)
+    evaluations = _evaluations(file, problems)
+    _check_run_keys(file, columns, problems)
+    if file.baseline is not None and file.baseline not in {column.label for column in columns}:
+        problems.append(str(unknown_choice("baseline", file.baseline, {column.label for column in columns})))
+    if not columns:
+        problems.append("methods or variants must name at least one method")
+    places: dict[tuple[str, str, int], Cell] = {}
+    if not problems:
+        probed = tuple(evaluations.values())
+        for seed in file.seeds:
+            for dataset in datasets:
+                for column in columns:
+                    config = _config(file, dataset, column, seed, problems)
+                    if config is not None:
+                        places[dataset, column.label, seed] = Cell(config, probed)
+    if problems:
+        raise UserError(f"{source}: " + "; ".join(dict.fromkeys(problems)))
+    return Grid(name, file, datasets, columns, evaluations, places)
+
+
+def _read_file(values: Mapping[str, Any], problems: list[str]) -> GridFile:
+    """The file with what can be read of it: a wrong key is noted and left out, so that later checks see the rest."""
+    known = {item.name for item in dataclasses.fields(GridFile)}
+    sound: dict[str, Any] = {"datasets": ()}
+    for key, value in values.items():
+        if key not in known:
+            problems.append(str(unknown_choice("key", key, known)))
+            continue
+        try:
+            from_dict(GridFile, {"datasets": [], key: value}, source="")
+            sound[key] = value
+        except UserError as error:
+            problems.append(str(error).removeprefix(": "))
+    if "datasets" not in values:
+        problems.append("datasets is required")
+    file = from_dict(GridFile, sound)
+    for key in ("datasets", "seeds"):
+        if key in sound and not getattr(file, key) and key in values:
+            problems.append(f"{key} must not be empty")
+    return file
+
+
+def _datasets(file: GridFile, problems: list[str]) -> tuple[str, ...]:
+    found: list[str] = []
+    for name in file.datasets:
+        if name in DATASET_LISTS:
+            found += DATASET_LISTS[name]
+            continue
+        try:
+            found.append(find_game(name).name)
+        except UserError as error:
+            problems.append(f"{error}, or {', '.join(DATASET_LISTS)} for all of a list")
+    return tuple(dict.fromkeys(found))
+
+
+def _columns(file: GridFile, problems: list[str]) -> tuple[Column, ...]:
+    found = []
+    for method in file.methods:
+        if _settings_names(method, problems) is not None:
+            found.append(Column(method, method, {}))
+    for number, variant in enumerate(file.variants):
+        found += _variant_columns(variant, f"variants[{number}]", problems)
+    labels = [column.label for column in found]
+    for label in dict.fromkeys(labels):
+        if labels.count(label) > 1:
+            problems.append(f"two columns are called {label!r}; give one a label")
+    return tuple(found)
+
+
+def _variant_columns(variant: Mapping[str, Any], place: str, problems: list[str]) -> Iterator[Column]:
+    """A column a value of the variant's lists, or one."""
+    overrides = {key: value for key, value in variant.items() if key not in ("method", "label")}
+    method, label = variant.get("method"), variant.get("label")
+    if not isinstance(method, str):
+        problems.append(f"{place}.method is required")
+        return
+    settings = _settings_names(method, problems)
+    if settings is None:
+        return
+    for key in overrides:
+        if key not in {*settings, *_run_names(method)}:
+            problems.append(str(unknown_choice("key", f"{place}.{key}", {f"{place}.{name}" for name in settings})))
+    lists = {key: value for key, value in overrides.items() if isinstance(value, list)}
+    lengths = {len(value) for value in lists.values()}
+    if len(lengths) > 1:
+        told = ", ".join(f"{key} has {len(value)}" for key, value in lists.items())
+        problems.append(f"the lists of {place} go side by side and must have one length: {told}")
+        return
+    for index in range(lengths.pop() if lengths else 1):
+        chosen = {key: value[index] if key in lists else value for key, value in overrides.items()}
+        point = tuple(value[index] for value in lists.values())
+        shown = {key: chosen[key] for key in lists} or chosen
+        told = ", ".join(f"{key.replace('_', ' ')} {_short(value)}" for key, value in shown.items())
+        name = f"{label or method} ({told})" if lists or label is None else str(label)
+        yield Column(name, method, chosen, " x ".join(lists) or None, point)
+
+
+def _evaluations(file: GridFile, problems: list[str]) -> dict[str, EvaluationConfig]:
+    """By name: the file's, or what sets each apart from the preset's."""
+    plain = preset_evaluation(file.preset)
+    inherited = {key: file.run[key] for key in SHARED if key in file.run}
+    found: dict[str, EvaluationConfig] = {}
+    for number, values in enumerate(file.evaluations or ({},)):
+        own = {key: value for key, value in values.items() if key != "name"}
+        place = f"evaluations[{number}]" if file.evaluations else "probe"
+        try:
+            config = from_dict(EvaluationConfig, {**to_dict(plain), **inherited, **file.probe, **own}, source=place)
+        except UserError as error:
+            problems.append(str(error))
+            continue
+        name = str(values.get("name") or ", ".join([config.probe_input, *_told(own)]))
+        if name in found:
+            problems.append(f"two evaluations are called {name!r}; give one a name")
+        found[name] = config
+    return found
+
+
+def _told(values: Mapping[str, Any]) -> list[str]:
+    """The values that a name is made of; a number is told with what it counts."""
+    others = [(key, value) for key, value in values.items() if key != "probe_input"]
+    return [value if isinstance(value, str) else f"{key.replace('_', ' ')} {value}" for key, value in others]
+
+
+def _short(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _check_run_keys(file: GridFile, columns: Sequence[Column], problems: list[str]) -> None:
+    """A setting under [run] belongs to runs, or to at least one of the grid's methods."""
+    known: set[str] = set()
+    for column in columns:
+        known |= {*_run_names(column.method), *(_settings_names(column.method, []) or ())}
+    problems += [
+        str(unknown_choice("key", f"run.{key}", {f"run.{name}" for name in known}))
+        for key in file.run
+        if columns and key not in known
+    ]
+
+
+def _config(file: GridFile, dataset: str, column: Column, seed: int, problems: list[str]) -> PretrainConfig | None:
+    """The preset's config, with what [run] and then the column change in it."""
+    values = {**to_dict(preset_config(file.preset, dataset, column.method)), "seed": seed}
+    settings = _settings_names(column.method, []) or frozenset()
+    for key, value in [*file.run.items(), *column.overrides.items()]:
+        if key in settings:
+            values["settings"][key] = value
+        elif key in _run_names(column.method):
+            values[key] = value
+    try:
+        typed = from_dict(_config_type(column.method), values, source=column.label)
+    except UserError as error:
+        problems.append(str(error))
+        return None
+    return PretrainConfig(**{item.name: getattr(typed, item.name) for item in dataclasses.fields(typed)})
+
+
+@cache
+def _config_type(method: str) -> type[PretrainConfig]:
+    return typed_config(method)
+
+
+def _run_names(method: str) -> frozenset[str]:
+    return frozenset(item.name for item in dataclasses.fields(_config_type(method))) - {*NOT_OVERRIDDEN}
+
+
+def _settings_names(method: str, problems: list[str]) -> frozenset[str] | None:
+    """Names of the method's own settings; None, and a problem noted, for a method that does not exist."""
+    try:
+        return frozenset(item.name for item in dataclasses.fields(find_method(method).settings_type))
+    except UserError as error:
+        problems.append(str(error))
+        return None

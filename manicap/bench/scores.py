@@ -1,0 +1,89 @@
+"""The scores of a grid's runs, read from their results: what a report is made of. What was not run is not there."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from manicap.bench.cell import measured, read_error
+from manicap.bench.grid import Grid
+from manicap.bench.run import differences_from_paper
+
+
+@dataclass(frozen=True)
+class RunScore:
+    """One run, probed in one way."""
+
+    dataset: str
+    column: str
+    seed: int
+    evaluation: str
+    """Name of the way of probing."""
+    metrics: Mapping[str, float]
+    """f1 and accuracy, or accuracy alone."""
+    width: int
+    """Features that the probe saw."""
+    steps: int
+    run_name: str
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Validation loss of one run."""
+
+    dataset: str
+    column: str
+    seed: int
+    steps: tuple[int, ...]
+    losses: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class GridScores:
+    scores: tuple[RunScore, ...]
+    curves: tuple[Curve, ...]
+    errors: Mapping[str, str]
+    """Run name to the error it ended with."""
+    differences: tuple[str, ...]
+    """From the paper's setting, of the columns that are methods as they are."""
+
+
+def gather_scores(grid: Grid, runs_dir: Path) -> GridScores:
+    scores: list[RunScore] = []
+    curves: list[Curve] = []
+    errors: dict[str, str] = {}
+    differences: dict[str, None] = {}
+    plain = {column.label for column in grid.columns if not column.overrides}
+    for (dataset, label, seed), cell in grid.places.items():
+        run_dir = runs_dir / cell.name
+        found = [(name, measured(run_dir, evaluation)) for name, evaluation in grid.evaluations.items()]
+        for name, result in found:
+            if result is not None:
+                scores.append(_score(dataset, label, seed, name, result, cell.name))
+        first = found[0][1]
+        if first is not None:
+            curves += _curve(dataset, label, seed, run_dir / "metrics.jsonl")
+            if label in plain:
+                differences |= dict.fromkeys(differences_from_paper(first, len(grid.file.seeds)))
+        elif (error := read_error(run_dir)) is not None:
+            errors[cell.name] = error
+    return GridScores(tuple(scores), tuple(curves), errors, tuple(differences))
+
+
+def _score(dataset: str, label: str, seed: int, name: str, result: Mapping[str, Any], run_name: str) -> RunScore:
+    evaluation = result["evaluation"]
+    metrics = {key: float(evaluation["scores"][key]) for key in ("f1", "accuracy") if key in evaluation["scores"]}
+    steps = int(result["training"]["steps"])
+    return RunScore(dataset, label, seed, name, metrics, int(evaluation["width"]), steps, run_name)
+
+
+def _curve(dataset: str, label: str, seed: int, path: Path) -> Sequence[Curve]:
+    """None for a run that is not trained."""
+    if not path.is_file():
+        return ()
+    # Only validations are parsed: a long run has a hundred of them between thousands of training lines.
+    lines = [json.loads(line) for line in path.read_text().splitlines() if '"split": "val"' in line]
+    if not lines:
+        return ()
+    return (Curve(dataset, label, seed, tuple(x["step"] for x in lines), tuple(x["loss"] for x in lines)),)

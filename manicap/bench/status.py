@@ -1,0 +1,65 @@
+"""Where every cell of a grid is, read from its directory; safe while others work on it."""
+
+import fcntl
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from manicap.bench.cell import is_done, measured, read_error
+from manicap.bench.grid import Cell, Grid
+
+State = Literal["done", "running", "stopped", "failed", "left"]
+
+
+@dataclass(frozen=True)
+class CellStatus:
+    cell: Cell
+    state: State
+    """stopped: begun, and nobody works on it now."""
+    detail: str = ""
+
+
+def grid_status(grid: Grid, runs_dir: Path) -> list[CellStatus]:
+    return [cell_status(cell, runs_dir) for cell in grid.cells]
+
+
+def cell_status(cell: Cell, runs_dir: Path) -> CellStatus:
+    run_dir = runs_dir / cell.name
+    if is_done(cell, runs_dir):
+        return CellStatus(cell, "done")
+    if is_locked(run_dir / ".cell.lock"):
+        return CellStatus(cell, "running", progress(cell, run_dir))
+    error = read_error(run_dir)
+    if error is not None:
+        return CellStatus(cell, "failed", error)
+    if (run_dir / "config.toml").is_file():
+        return CellStatus(cell, "stopped", progress(cell, run_dir))
+    return CellStatus(cell, "left")
+
+
+def progress(cell: Cell, run_dir: Path) -> str:
+    """`step 120 of 600`, from the last checkpoint, or how many ways of probing are measured."""
+    if (run_dir / "encoder.json").is_file():
+        done = sum(measured(run_dir, evaluation) is not None for evaluation in cell.evaluations)
+        return f"trained, probed in {done} of {len(cell.evaluations)} ways"
+    checkpoints = sorted((run_dir / "checkpoints").glob("step-*.json"))
+    if not checkpoints:
+        return "no checkpoint yet"
+    step = int(json.loads(checkpoints[-1].read_text())["step"])
+    limit = f" of {cell.config.max_steps:,}" if cell.config.max_steps else ""
+    return f"checkpoint at step {step:,}{limit}"
+
+
+def is_locked(path: Path) -> bool:
+    """Whether somebody holds a cell's lock. A worker that asks in the same instant takes the cell a round later."""
+    try:
+        file = path.open()
+    except FileNotFoundError:
+        return False
+    with file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False

@@ -1,0 +1,137 @@
+"""Commands of grids: bench plan, bench run, bench status, report."""
+
+import sys
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+from rich.console import Console
+from rich.table import Table
+
+from manicap.bench.cell import Job, Outcome, run_cell
+from manicap.bench.executors import ExecutorName, make_executor, run_grid
+from manicap.bench.grid import Grid, read_grid
+from manicap.bench.plan import plan_grid
+from manicap.bench.status import grid_status
+from manicap.core.errors import Failure
+from manicap.core.paths import DATA_DIR, REPORTS_DIR, RUNS_DIR
+from manicap.report.grid_report import write_grid_report
+from manicap.report.run_page import write_run_page
+
+GridPath = Annotated[Path, tyro.conf.Positional, tyro.conf.arg(help="Grid file, such as configs/laptop.toml.")]
+
+
+def plan(grid: GridPath, threads: int | None = None, runs_dir: Path = RUNS_DIR, data_dir: Path = DATA_DIR) -> None:
+    """Show the runs of a grid, what is done, what is left, and an estimate of the hours from a few measured steps.
+
+    Args:
+        grid: Grid file.
+        threads: CPU threads of a run; the grid's, or all cores, if absent.
+        runs_dir: Where runs live.
+        data_dir: Where stores live.
+    """
+    loaded = read_grid(grid)
+    found = plan_grid(loaded, runs_dir, data_dir, threads, _say)
+    ways = len(loaded.evaluations)
+    print(f"{loaded.title}: {found.num_cells} runs, each probed in {ways} way{'s' * (ways != 1)}")
+    print(f"datasets: {', '.join(loaded.datasets)}; seeds: {', '.join(map(str, loaded.file.seeds))}")
+    print(f"done {found.num_done}, left {found.num_cells - found.num_done}")
+    if found.num_done == found.num_cells:
+        return
+    table = Table(title=f"measured on {found.device}, {found.threads} threads")
+    for name in ("column", "seconds a step", "seconds of probing a run"):
+        table.add_column(name, justify="left" if name == "column" else "right")
+    for label, rates in found.rates.items():
+        table.add_row(label, f"{rates.step:.3f}", f"{rates.probes:.0f}")
+    Console().print(table)
+    print(
+        f"estimate for one run after the other: {found.hours:.2f} hours (collecting {found.collect_hours:.2f},"
+        f" training at most {found.train_hours:.2f}, probing about {found.probe_hours:.2f})"
+    )
+    if loaded.file.hours is not None:
+        print(f"the file states {loaded.file.hours:g} hours on two cores for all its runs")
+
+
+def run(
+    grid: GridPath,
+    executor: ExecutorName = "serial",
+    workers: int | None = None,
+    threads: int | None = None,
+    address: str | None = None,
+    quiet: bool = False,
+    out: Path | None = None,
+    runs_dir: Path = RUNS_DIR,
+    data_dir: Path = DATA_DIR,
+) -> None:
+    """Finish a grid: collect, train and probe what is left, then write its report.
+
+    Stop it at any moment; the same call goes on. Cells that fail are recorded, the others go on. Several calls of the
+    same grid share the work. Minutes on two cores: manicap bench run configs/laptop.toml
+
+    On a cluster: manicap bench run configs/table1.toml --executor ray --address auto --threads 4
+
+    Args:
+        grid: Grid file.
+        executor: serial, processes (several on this machine) or ray (a cluster).
+        workers: Processes at a time; as many as cores if absent.
+        threads: CPU threads of a run; the grid's, or the cores divided among the workers, if absent.
+        address: Of an existing Ray cluster; one on this machine is started if absent.
+        quiet: Say nothing on the way.
+        out: Directory of the report; reports/NAME if absent.
+        runs_dir: Where runs live.
+        data_dir: Where stores live.
+    """
+    loaded = read_grid(grid)
+    if threads is not None:
+        execution = replace(loaded.file.execution, threads=threads)
+        loaded = replace(loaded, file=replace(loaded.file, execution=execution))
+    chosen = make_executor(executor, workers, address, loaded.file.execution.gpus)
+    hush = quiet or executor != "serial"
+    summary = run_grid(loaded, chosen, work, runs_dir, data_dir, hush, (lambda line: None) if quiet else _say)
+    print(f"{loaded.title}: {summary.done} runs done now, {summary.done_before} before, {len(summary.failed)} failed")
+    _report(loaded, runs_dir, out)
+    if summary.failed:
+        raise Failure(f"{len(summary.failed)} runs failed; 'manicap bench status {grid}' says why")
+
+
+def work(job: Job) -> Outcome:
+    """A cell, and the page of its run."""
+    return run_cell(job, show=write_run_page)
+
+
+def status(grid: GridPath, runs_dir: Path = RUNS_DIR) -> None:
+    """Show where the runs of a grid are, also while they are computed.
+
+    Args:
+        grid: Grid file.
+        runs_dir: Where runs live.
+    """
+    found = grid_status(read_grid(grid), runs_dir)
+    counts = Counter(item.state for item in found)
+    print(", ".join(f"{counts[state]} {state}" for state in ("done", "running", "stopped", "failed", "left")))
+    for item in found:
+        if item.detail:
+            print(f"{item.state}: {item.cell.name}: {item.detail}")
+
+
+def report(grid: GridPath, out: Path | None = None, runs_dir: Path = RUNS_DIR) -> None:
+    """Write the tables and figures of a grid, and one page with all of them, from what is measured so far.
+
+    Markdown, LaTeX and CSV in the paper's layout, figures as SVG and PDF, and report.html, which needs nothing else.
+
+    Args:
+        grid: Grid file.
+        out: Directory of the report; reports/NAME if absent.
+        runs_dir: Where runs live.
+    """
+    _report(read_grid(grid), runs_dir, out)
+
+
+def _report(grid: Grid, runs_dir: Path, out: Path | None) -> None:
+    print(f"report: {write_grid_report(grid, runs_dir, out or REPORTS_DIR / grid.name)}")
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)

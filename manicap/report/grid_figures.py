@@ -1,0 +1,229 @@
+"""The figures of a grid, as SVG and PDF. Equal scores give equal bytes.
+
+Colours are Okabe and Ito's, told apart by colour-blind readers; lines differ also in dashes, markers and hatches.
+"""
+
+import io
+import re
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from manicap.bench.scores import Curve, GridScores
+from manicap.report.grid_summary import METRICS, Summary, Sweep
+from manicap.report.grid_tables import title_of
+
+PALETTE = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#56B4E9", "#CC79A7", "#F0E442", "#000000")
+DASHES = ("-", "--", "-.", ":")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+HATCHES = ("", "//", "..", "xx")
+INK = "#1a1e23"
+"""Of text and axes; the page puts the reader's own text colour in its place."""
+STYLE: Any = {
+    "svg.hashsalt": "manicap",
+    "svg.fonttype": "none",
+    "pdf.fonttype": 42,
+    "font.family": "sans-serif",
+    "font.size": 9,
+    "text.color": INK,
+    "axes.edgecolor": INK,
+    "axes.labelcolor": INK,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "legend.frameon": False,
+    "savefig.transparent": True,
+}
+CURVE_POINTS = 25
+
+
+@dataclass(frozen=True)
+class Drawing:
+    name: str
+    caption: str
+    svg: str
+    pdf: bytes
+
+
+def draw_all(parts: Sequence[Summary], found: GridScores) -> list[Drawing]:
+    """For the first metric of every way of probing; learning curves once."""
+    drawings = []
+    seen: set[str] = set()
+    for part in parts:
+        if part.evaluation in seen:
+            continue
+        seen.add(part.evaluation)
+        drawings += _drawings_of(part)
+    if found.curves and parts:
+        caption = (
+            "Validation loss as a fraction of its first value, mean over seeds. Methods have different losses: only the"
+            " shape of a curve can be read against another's."
+        )
+        labels = [column.label for column in parts[0].grid.columns]
+        drawings.append(_drawing("learning-curves", caption, draw_curves(found.curves, labels)))
+    return drawings
+
+
+def _drawings_of(part: Summary) -> list[Drawing]:
+    where, metric = part.evaluation, METRICS[part.metric]
+    name = re.sub(r"[^a-z0-9]+", "-", where.lower()).strip("-")
+    found = []
+    for sweep in part.sweeps:
+        varied = sweep.varied.replace("_", " ")
+        caption = f"{metric} on {title_of(sweep.dataset)} over {varied} ({where}), with 95 % intervals over seeds."
+        key = re.sub(r"[^a-z0-9]+", "-", sweep.varied)
+        found.append(_drawing(f"{key}-{sweep.dataset}-{name}", caption, draw_sweep(sweep, metric)))
+    caption = f"{metric} on each dataset ({where}); bars are means, whiskers standard deviations over seeds."
+    found.append(_drawing(f"bars-{name}", caption, draw_bars(part)))
+    if part.profiles:
+        caption = (
+            f"Performance profiles ({where}): share of all runs above a {metric}, with stratified bootstrap 95 % bands."
+        )
+        found.append(_drawing(f"profiles-{name}", caption, draw_profiles(part)))
+    return found
+
+
+def draw_bars(part: Summary) -> Figure:
+    columns = [c.label for c in part.grid.columns if part.by_dataset(c.label)]
+    datasets = part.grid.datasets
+    figure, axes = _figure(max(5.0, 0.14 * len(datasets) * len(columns) + 2), 3.2)
+    width = 0.85 / max(len(columns), 1)
+    for index, label in enumerate(columns):
+        found = [(i, np.array(list(part.values(d, label).values()))) for i, d in enumerate(datasets)]
+        places = [i + (index - (len(columns) - 1) / 2) * width for i, scores in found if len(scores)]
+        means = [scores.mean() for _, scores in found if len(scores)]
+        spreads = [scores.std(ddof=1) if len(scores) > 1 else 0.0 for _, scores in found if len(scores)]
+        axes.bar(
+            places,
+            means,
+            width,
+            yerr=spreads,
+            label=label,
+            color=PALETTE[index % len(PALETTE)],
+            hatch=HATCHES[index // len(PALETTE) % len(HATCHES)],
+            error_kw={"elinewidth": 0.8, "ecolor": INK},
+        )
+    axes.set_xticks(range(len(datasets)), [title_of(name) for name in datasets], rotation=35, ha="right")
+    axes.set_ylabel(METRICS[part.metric])
+    axes.set_xlim(-0.6, len(datasets) - 0.4)
+    _legend(axes)
+    return figure
+
+
+def draw_profiles(part: Summary) -> Figure:
+    figure, axes = _figure(5.5, 3.2)
+    for index, (label, profile) in enumerate(part.profiles.items()):
+        colour = PALETTE[index % len(PALETTE)]
+        axes.step(profile.thresholds, profile.shares, where="post", label=label, color=colour, ls=_dash(index))
+        axes.fill_between(profile.thresholds, profile.low, profile.high, step="post", color=colour, alpha=0.15, lw=0)
+    axes.set(xlabel=f"{METRICS[part.metric]} above", ylabel="share of runs", xlim=(0, 1), ylim=(0, 1.02))
+    _legend(axes)
+    return figure
+
+
+def draw_sweep(sweep: Sweep, metric: str) -> Figure:
+    figure, axes = _figure(4.5, 3.0)
+    values = [point.value for point in sweep.points]
+    numeric = all(isinstance(value, int | float) for value in values)
+    places: list[float] = [float(value) for value in values] if numeric else list(range(len(values)))  # type: ignore[arg-type]
+    means = np.array([point.mean for point in sweep.points])
+    whiskers = np.abs(np.array([[p.interval.low, p.interval.high] for p in sweep.points]).T - means)
+    axes.errorbar(places, means, whiskers, color=PALETTE[0], marker=MARKERS[0], capsize=3, label=sweep.method)
+    published = [(x, point.published) for x, point in zip(places, sweep.points, strict=True)]
+    stated = [(x, y) for x, y in published if y is not None]
+    if stated:
+        axes.plot(*zip(*stated, strict=True), color=PALETTE[3], marker="x", ls="none", label="published")
+    if numeric and max(places) > 0:
+        smallest = min(x for x in places if x > 0)
+        axes.set_xscale("symlog", linthresh=smallest) if min(places) <= 0 else axes.set_xscale("log")
+        axes.minorticks_off()
+    axes.set_xticks(places, [f"{value:g}" if isinstance(value, float) else str(value) for value in values])
+    axes.set(xlabel=sweep.varied.replace("_", " ").replace(" x ", " × "), ylabel=metric)
+    _legend(axes)
+    return figure
+
+
+def draw_curves(curves: Sequence[Curve], labels: Sequence[str]) -> Figure:
+    """A panel a dataset."""
+    grouped: dict[str, dict[str, list[Curve]]] = defaultdict(lambda: defaultdict(list))
+    for curve in curves:
+        grouped[curve.dataset][curve.column].append(curve)
+    across = min(4, len(grouped))
+    down = -(-len(grouped) // across)
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=(max(4.5, 2.3 * across), 2.0 * down + 0.7), layout="constrained")
+        panels = figure.subplots(down, across, squeeze=False)
+    for panel in panels.flat[len(grouped) :]:
+        panel.set_axis_off()
+    for panel, (dataset, columns) in zip(panels.flat, grouped.items(), strict=False):
+        panel.set_title(title_of(dataset), fontsize=9)
+        for label, group in columns.items():
+            index = labels.index(label)
+            steps, losses = mean_curve(group)
+            panel.plot(steps, losses, color=PALETTE[index % len(PALETTE)], ls=_dash(index), label=label, lw=1.2)
+    for panel in panels[-1]:
+        panel.set_xlabel("step")
+    drawn = {line.get_label(): line for panel in panels.flat for line in panel.get_lines()}
+    figure.legend(drawn.values(), drawn.keys(), loc="outside lower center", ncols=3)
+    return figure
+
+
+def mean_curve(curves: Sequence[Curve]) -> tuple[np.ndarray, np.ndarray]:
+    """Mean over seeds at a few steps that all have reached, each as a fraction of its first value."""
+    start = max(curve.steps[0] for curve in curves)
+    stop = max(start, min(curve.steps[-1] for curve in curves))
+    steps = np.linspace(start, stop, CURVE_POINTS)
+    relative = [np.interp(steps, curve.steps, np.array(curve.losses) / curve.losses[0]) for curve in curves]
+    return steps, np.mean(relative, 0)
+
+
+def inline_svg(drawing: Drawing) -> str:
+    """For a page: no XML head, no ids but those referred to, the reader's text colour."""
+    svg = drawing.svg[drawing.svg.index("<svg") :]
+    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.S)
+    used = set(re.findall(r'(?:url\(#|href="#)([^)"]+)', svg))
+    svg = re.sub(r' id="([^"]+)"', lambda found: found.group(0) if found.group(1) in used else "", svg)
+    for identifier in sorted(used, key=len, reverse=True):
+        svg = svg.replace(f'id="{identifier}"', f'id="{drawing.name}-{identifier}"')
+        svg = svg.replace(f"url(#{identifier})", f"url(#{drawing.name}-{identifier})")
+        svg = svg.replace(f'href="#{identifier}"', f'href="#{drawing.name}-{identifier}"')
+    svg = re.sub(r'<svg [^>]*?width="([\d.]+)pt" height="([\d.]+)pt"', _sized, svg, count=1)
+    return svg.replace(INK, "currentColor").replace("#000000", "currentColor")
+
+
+def _sized(found: re.Match[str]) -> str:
+    """As wide as the page lets it be, and no wider than drawn."""
+    opening = found.group(0)
+    pixels = float(found.group(1)) * 4 / 3
+    return re.sub(r' width="[\d.]+pt" height="[\d.]+pt"', f' style="max-width:{pixels:.0f}px" role="img"', opening)
+
+
+def _figure(width: float, height: float) -> tuple[Figure, Axes]:
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=(width, height), layout="constrained")
+        return figure, figure.subplots()
+
+
+def _legend(axes: Axes) -> None:
+    _, labels = axes.get_legend_handles_labels()
+    if labels:
+        axes.figure.legend(loc="outside upper center", ncols=min(4, len(labels)), fontsize=8)
+
+
+def _dash(index: int) -> str:
+    return DASHES[(index // 2) % len(DASHES)]
+
+
+def _drawing(name: str, caption: str, figure: Figure) -> Drawing:
+    with mpl.rc_context(STYLE):
+        svg, pdf = io.BytesIO(), io.BytesIO()
+        figure.savefig(svg, format="svg", metadata={"Date": None, "Creator": None})
+        figure.savefig(pdf, format="pdf", metadata={"CreationDate": None, "Creator": None, "Producer": None})
+    return Drawing(name, caption, svg.getvalue().decode(), pdf.getvalue())

@@ -1,0 +1,224 @@
+"""A grid's report as one HTML file that needs nothing else. Every text from outside passes through `escape`."""
+
+import base64
+import hashlib
+from collections.abc import Mapping, Sequence
+from html import escape
+from urllib.parse import quote
+
+from manicap.bench.grid import Grid
+from manicap.bench.published import SOURCE
+from manicap.bench.scores import GridScores
+from manicap.report.assets import asset, fill
+from manicap.report.grid_figures import Drawing, inline_svg
+from manicap.report.grid_summary import BOLD_RULE, METRICS, Entry, ScoreTable, Summary
+from manicap.report.grid_tables import (
+    AGGREGATE_HEAD,
+    aggregate_cells,
+    difference,
+    published,
+    score,
+    title_of,
+)
+
+HINT = "Point at a number, or touch it, for its runs."
+
+
+def build_grid_page(
+    grid: Grid,
+    found: GridScores,
+    parts: Sequence[Summary],
+    drawings: Sequence[Drawing],
+    links: Mapping[str, str],
+) -> str:
+    """`links`: run name to the address of its page, where it has one."""
+    script = asset("grid.js")
+    policy = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    contents = {
+        "title": escape(grid.title),
+        "policy": f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'sha256-{policy}'",
+        "css": f"{asset('page.css')}\n{asset('grid.css')}",
+        "summary": escape(summary_line(grid, found)),
+        "caveat": _caveat(grid, found),
+        "scores": _scores(parts),
+        "figures": _figures(drawings),
+        "errors": _errors(found),
+        "runs": _runs(grid, found, links),
+        "js": script,
+    }
+    return fill(asset("grid.html"), **contents)
+
+
+def summary_line(grid: Grid, found: GridScores) -> str:
+    done = len({score.run_name for score in found.scores})
+    total = len(grid.cells)
+    failed = f", {len(found.errors)} failed" if found.errors else ""
+    return (
+        f"{done} of {total} runs measured{failed}: {_count(len(grid.datasets), 'dataset')},"
+        f" {_count(len(grid.columns), 'column')}, {_count(len(grid.file.seeds), 'seed')}, each encoder probed in"
+        f" {_count(len(grid.evaluations), 'way')}. What was not run is left blank."
+    )
+
+
+def caveat_line(grid: Grid, found: GridScores) -> str:
+    told = f"Not the paper's setting: {'; '.join(found.differences)}." if found.differences else ""
+    return " ".join(part for part in (grid.file.note, told) if part)
+
+
+def _caveat(grid: Grid, found: GridScores) -> str:
+    text = caveat_line(grid, found)
+    return f'<p class="caveat" role="note">{escape(text)}</p>' if text else ""
+
+
+def _scores(parts: Sequence[Summary]) -> str:
+    if not parts:
+        return _section("scores", "Scores", '<p class="note">Nothing is measured yet.</p>')
+    evaluations = list(dict.fromkeys(part.evaluation for part in parts))
+    metrics = list(dict.fromkeys(part.metric for part in parts))
+    picks = _select("evaluation", "Probed", {name: name for name in evaluations})
+    picks += _select("metric", "Metric", {name: METRICS[name] for name in metrics})
+    panels = "".join(_panel(part) for part in parts)
+    return _section("scores", "Scores", f'<div class="picks">{picks}</div>{panels}')
+
+
+def _panel(part: Summary) -> str:
+    table = part.table
+    label = f"{METRICS[part.metric]}, {part.evaluation}"
+    note = f"Mean ± standard deviation over seeds. {BOLD_RULE}"
+    if table.compared:
+        note += f" Published: {SOURCE}."
+    return (
+        f'<div class="panel" data-evaluation="{escape(part.evaluation)}" data-metric="{part.metric}">'
+        f'<h3>{escape(label)}</h3><p class="note">{escape(note)}</p>'
+        f'<div class="with-details"><div class="scroll" role="region" tabindex="0" aria-label="{escape(label)}">'
+        f"{_score_table(table, label)}</div>"
+        f'<output class="readout details">{HINT}</output></div>'
+        f"<h3>Over all runs</h3>"
+        f'<p class="note">With stratified bootstrap 95 % intervals; differences (paired by dataset and seed) and the'
+        f" probability of improvement are to {escape(part.grid.baseline)}.</p>"
+        f'<div class="scroll" role="region" tabindex="0" aria-label="Over all runs, {escape(label)}">'
+        f"{_aggregate_table(part)}</div></div>"
+    )
+
+
+def _score_table(table: ScoreTable, label: str) -> str:
+    compared = table.compared
+    heads = [_head("dataset", "text")]
+    for column in table.columns:
+        heads.append(_head(column, "number", first=True))
+        if column in compared:
+            heads += [_head("published", "number"), _head("difference", "number")]
+    rows = [_score_row(table, row) for row in table.rows]
+    return (
+        f'<table class="grid-table sortable"><caption>{escape(label)}</caption><thead><tr>{"".join(heads)}</tr></thead>'
+        f"<tbody>{''.join(rows[:-1])}</tbody><tfoot>{rows[-1]}</tfoot></table>"
+    )
+
+
+def _score_row(table: ScoreTable, row: str) -> str:
+    cells = [f'<th scope="row">{escape(title_of(row))}</th>']
+    for column in table.columns:
+        entry = table.entries[row, column]
+        kind = "first best" if entry.is_bold else "first"
+        cells.append(_number(score(entry), entry.mean, kind, _details(row, column, entry)))
+        if column in table.compared:
+            cells.append(_number(published(entry), entry.published, "beside"))
+            cells.append(_number(difference(entry), entry.difference, "beside"))
+    return f"<tr>{''.join(cells)}</tr>"
+
+
+def _details(row: str, column: str, entry: Entry) -> str:
+    """What is behind a number, in one line."""
+    place = f"{title_of(row)}, {column}: "
+    if entry.mean is None:
+        return place + "not run"
+    runs = ", ".join(f"{value:.3f} (seed {seed})" for seed, value in entry.values)
+    told = f"{len(entry.values)} runs: {runs}" if runs else f"mean over datasets {entry.mean:.3f}"
+    paper = f"; published {published(entry)}, ours {difference(entry)}" if entry.published is not None else ""
+    return place + told + paper
+
+
+def _aggregate_table(part: Summary) -> str:
+    kinds = ("text", *("number",) * (len(AGGREGATE_HEAD) - 1))
+    heads = "".join(_head(name, kind) for name, kind in zip(AGGREGATE_HEAD, kinds, strict=True))
+    body = []
+    for row in part.aggregates:
+        cells = aggregate_cells(row)
+        estimates = (row.mean, row.iqm, row.difference, row.improvement)
+        values = [float(row.num_runs), float(max(row.widths)), *(item.value if item else None for item in estimates)]
+        marks = ["best" if row.is_distinct and name == "difference" else "" for name in AGGREGATE_HEAD[1:]]
+        shown = (_number(*item) for item in zip(cells[1:], values, marks, strict=True))
+        body.append(f'<tr><th scope="row">{escape(cells[0])}</th>{"".join(shown)}</tr>')
+    return f'<table class="grid-table sortable"><thead><tr>{heads}</tr></thead><tbody>{"".join(body)}</tbody></table>'
+
+
+def _figures(drawings: Sequence[Drawing]) -> str:
+    if not drawings:
+        return ""
+    body = "".join(
+        f'<figure class="figure" id="figure-{drawing.name}">{inline_svg(drawing)}'
+        f"<figcaption>{escape(drawing.caption)}</figcaption></figure>"
+        for drawing in drawings
+    )
+    return _section("figures", "Figures", f'<div class="figures">{body}</div>')
+
+
+def _errors(found: GridScores) -> str:
+    if not found.errors:
+        return ""
+    items = "".join(f"<li>{escape(name)}: {escape(error)}</li>" for name, error in found.errors.items())
+    return _section("errors", "Runs that failed", f"<ul>{items}</ul>")
+
+
+def _runs(grid: Grid, found: GridScores, links: Mapping[str, str]) -> str:
+    """A row a run, with its score in every way of probing."""
+    if not found.scores:
+        return ""
+    metric = next(name for name in METRICS if name in found.scores[0].metrics)
+    by_place: dict[tuple[str, str, int], dict[str, float]] = {}
+    names, steps = {}, {}
+    for item in found.scores:
+        place = (item.dataset, item.column, item.seed)
+        by_place.setdefault(place, {})[item.evaluation] = item.metrics[metric]
+        names[place], steps[place] = item.run_name, item.steps
+    heads = _head("dataset", "text") + _head("column", "text") + _head("seed", "number") + _head("steps", "number")
+    heads += "".join(_head(f"{METRICS[metric]}, {name}", "number") for name in grid.evaluations) + _head("run", "text")
+    rows = []
+    for place, scores in by_place.items():
+        dataset, column, seed = place
+        name = names[place]
+        link = f'<a href="{escape(quote(links[name]))}">{escape(name)}</a>' if name in links else escape(name)
+        cells = f'<th scope="row">{escape(title_of(dataset))}</th><td class="text">{escape(column)}</td>'
+        cells += f"<td>{seed}</td>" + _number(f"{steps[place]:,}", steps[place])
+        for evaluation in grid.evaluations:
+            value = scores.get(evaluation)
+            cells += _number("" if value is None else f"{value:.3f}", value)
+        rows.append(f'<tr>{cells}<td class="text">{link}</td></tr>')
+    table = f'<table class="grid-table sortable"><thead><tr>{heads}</tr></thead><tbody>{"".join(rows)}</tbody></table>'
+    scroll = f'<div class="scroll tall" role="region" tabindex="0" aria-label="Runs">{table}</div>'
+    return _section("runs", "Runs", scroll)
+
+
+def _head(name: str, kind: str, first: bool = False) -> str:
+    mark = ' class="first"' if first else ""
+    return f'<th scope="col" data-kind="{kind}"{mark}><button type="button">{escape(name)}</button></th>'
+
+
+def _number(text: str, value: float | None, kind: str = "", details: str = "") -> str:
+    mark = f' class="{kind}"' if kind else ""
+    title = f' title="{escape(details)}"' if details else ""
+    sorted_by = "" if value is None else f"{value:.6g}"
+    return f'<td{mark} data-value="{sorted_by}"{title}>{escape(text)}</td>'
+
+
+def _select(name: str, label: str, choices: Mapping[str, str]) -> str:
+    options = "".join(f'<option value="{escape(key)}">{escape(text)}</option>' for key, text in choices.items())
+    return f'<label>{label} <select id="{name}">{options}</select></label>'
+
+
+def _section(key: str, title: str, body: str) -> str:
+    return f'<section id="{key}" aria-labelledby="{key}-title"><h2 id="{key}-title">{title}</h2>\n{body}\n</section>'
+
+
+def _count(number: int, word: str) -> str:
+    return f"{number} {word}{'s' * (number != 1)}"

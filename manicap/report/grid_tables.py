@@ -1,0 +1,163 @@
+"""The tables of a grid as Markdown, LaTeX and CSV."""
+
+import csv
+import io
+from collections.abc import Iterable, Sequence
+
+from manicap.bench.scores import GridScores
+from manicap.evaluate.statistics import Estimate
+from manicap.report.grid_summary import BOLD_RULE, METRICS, Aggregate, Entry, ScoreTable, Summary
+
+
+def score(entry: Entry) -> str:
+    """`0.843 ± 0.012`, or nothing for what was not run."""
+    if entry.mean is None:
+        return ""
+    return f"{entry.mean:.3f}" + (f" ± {entry.deviation:.3f}" if entry.deviation is not None else "")
+
+
+def published(entry: Entry) -> str:
+    if entry.published is None:
+        return ""
+    spread = f" ± {entry.published_deviation:.3f}" if entry.published_deviation is not None else ""
+    return f"{entry.published:.3g}{spread}" if entry.published else f"0{spread}"
+
+
+def difference(entry: Entry) -> str:
+    return "" if entry.difference is None else f"{entry.difference:+.3f}"
+
+
+def estimate(found: Estimate | None, sign: bool = False) -> str:
+    """`0.71 [0.65, 0.77]`"""
+    if found is None:
+        return ""
+    kind = "+.3f" if sign else ".3f"
+    return f"{found.value:{kind}} [{found.interval.low:{kind}}, {found.interval.high:{kind}}]"
+
+
+def title_of(name: str) -> str:
+    """`Ms Pacman`, as the paper prints it."""
+    return name.replace("_", " ").title()
+
+
+AGGREGATE_HEAD = ("column", "runs", "features", "mean", "interquartile mean", "difference", "P(improvement)")
+
+
+def aggregate_cells(row: Aggregate) -> list[str]:
+    return [
+        row.column,
+        str(row.num_runs),
+        "/".join(map(str, row.widths)),
+        estimate(row.mean),
+        estimate(row.iqm),
+        estimate(row.difference, sign=True),
+        estimate(row.improvement),
+    ]
+
+
+def markdown(title: str, caveat: str, parts: Sequence[Summary]) -> str:
+    lines = [f"# {title}", ""]
+    if caveat:
+        lines += [caveat, ""]
+    for part in parts:
+        table = part.table
+        lines += [f"## {METRICS[part.metric]}, {part.evaluation}", ""]
+        head, rows = _plain_table(table, bold="**{}**")
+        lines += [*_markdown_table(head, rows), "", f"{_layout_note(table)} {BOLD_RULE}", ""]
+        aggregates = [(aggregate_cells(row), row.is_distinct) for row in part.aggregates]
+        body = [[*c[:5], f"**{c[5]}**" if bold and c[5] else c[5], c[6]] for c, bold in aggregates]
+        lines += [f"Over all runs, with 95 % intervals; differences to {part.grid.baseline}.", ""]
+        lines += [*_markdown_table(AGGREGATE_HEAD, body), ""]
+    return "\n".join(lines)
+
+
+def latex(title: str, parts: Sequence[Summary]) -> str:
+    lines = [f"% {title}"]
+    for part in parts:
+        table = part.table
+        head, rows = _plain_table(table, bold="\\textbf{{{}}}")
+        lines += [
+            "\\begin{table*}[t]",
+            f"\\caption{{{_tex(f'{METRICS[part.metric]}, {part.evaluation}: {_layout_note(table)} {BOLD_RULE}')}}}",
+            "\\centering",
+            f"\\begin{{tabular}}{{l{'r' * (len(head) - 1)}}}",
+            "\\hline",
+            " & ".join(map(_tex, head)) + " \\\\\\hline",
+            *(" & ".join(map(_tex, row)) + " \\\\" for row in rows[:-1]),
+            "\\hline",
+            " & ".join(map(_tex, rows[-1])) + " \\\\\\hline",
+            "\\end{tabular}",
+            "\\end{table*}",
+            "",
+        ]
+    return "\n".join(lines)
+
+
+def table_csv(parts: Sequence[Summary]) -> str:
+    head = ("evaluation", "metric", "dataset", "column", "runs", "mean", "deviation", "published")
+    rows: list[Sequence[object]] = []
+    for part in parts:
+        table = part.table
+        for (row, column), entry in sorted(table.entries.items(), key=lambda item: _order(table, item[0])):
+            values = (entry.mean, entry.deviation, entry.published, entry.published_deviation, entry.difference)
+            rows.append((part.evaluation, part.metric, row, column, len(entry.values) or "", *map(_exact, values)))
+    return _csv((*head, "published_deviation", "difference"), rows)
+
+
+def runs_csv(found: GridScores) -> str:
+    head = ("dataset", "column", "seed", "evaluation", "f1", "accuracy", "features", "steps", "run")
+    rows: list[Sequence[object]] = []
+    for item in found.scores:
+        scores = [_exact(item.metrics.get(metric)) for metric in METRICS]
+        place = (item.dataset, item.column, item.seed, item.evaluation)
+        rows.append((*place, *scores, item.width, item.steps, item.run_name))
+    return _csv(head, rows)
+
+
+def _plain_table(table: ScoreTable, bold: str) -> tuple[list[str], list[list[str]]]:
+    """Each column of ours followed, where there is something published, by that and the difference."""
+    head, compared = ["dataset"], table.compared
+    for column in table.columns:
+        head += [column, "published", "difference"] if column in compared else [column]
+    rows = []
+    for row in table.rows:
+        cells = [title_of(row)]
+        for column in table.columns:
+            entry = table.entries[row, column]
+            cells.append(bold.format(score(entry)) if entry.is_bold else score(entry))
+            if column in compared:
+                cells += [published(entry), difference(entry)]
+        rows.append(cells)
+    return head, rows
+
+
+def _layout_note(table: ScoreTable) -> str:
+    what = "Mean ± standard deviation over seeds"
+    return f"{what}; published means and ours minus them beside." if table.compared else f"{what}."
+
+
+def _markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    lines = [head, ["---"] + ["---:"] * (len(head) - 1), *rows]
+    return [f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |" for line in lines]
+
+
+def _tex(text: str) -> str:
+    for plain, escaped in (("%", "\\%"), ("_", "\\_"), ("&", "\\&"), ("#", "\\#"), ("±", "$\\pm$"), ("×", "$\\times$")):
+        text = text.replace(plain, escaped)
+    return text
+
+
+def _order(table: ScoreTable, place: tuple[str, str]) -> tuple[int, int]:
+    return table.rows.index(place[0]), table.columns.index(place[1])
+
+
+def _exact(value: float | None) -> str:
+    return "" if value is None else f"{value:.6f}"
+
+
+def _csv(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(head)
+    writer.writerows(rows)
+    return text.getvalue()

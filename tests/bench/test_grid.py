@@ -1,0 +1,139 @@
+from pathlib import Path
+
+import pytest
+
+from manicap.atari.games import PAPER_GAMES
+from manicap.bench.grid import build_grid, read_grid
+from manicap.core.errors import UserError
+from manicap.train.config import preset_config
+
+PLAIN = {"datasets": ["pong"], "methods": ["st-dim", "dim-c+"], "seeds": [0, 1]}
+
+
+def grid(**changes):
+    return build_grid(PLAIN | changes, "test")
+
+
+def test_every_dataset_method_and_seed_is_a_run_of_the_preset():
+    built = grid(datasets=["pong", "breakout"])
+    assert len(built.cells) == 2 * 2 * 2
+    assert built.places["pong", "dim-c+", 0].config == preset_config("quick", "pong", "dim-c+")
+    # The first seed of everything comes before the second of anything.
+    assert [cell.config.seed for cell in built.cells] == [0] * 4 + [1] * 4
+
+
+def test_run_settings_reach_runs_and_the_methods_that_have_them():
+    built = grid(run={"max_steps": 7, "hidden_units": 9})
+    st_dim, dim_c = (built.places["pong", name, 0].config for name in ("st-dim", "dim-c+"))
+    assert (st_dim.max_steps, dim_c.max_steps) == (7, 7)
+    assert dim_c.settings.hidden_units == 9
+    assert not hasattr(st_dim.settings, "hidden_units")
+
+
+def test_a_list_in_a_variant_makes_a_column_of_each_value():
+    built = grid(methods=[], variants=[{"method": "dim-c+", "epsilon": [0.0, 5e-3]}])
+    assert [column.label for column in built.columns] == ["dim-c+ (epsilon 0)", "dim-c+ (epsilon 0.005)"]
+    assert [column.point for column in built.columns] == [(0.0,), (5e-3,)]
+    assert {column.sweep for column in built.columns} == {"epsilon"}
+    assert built.places["pong", "dim-c+ (epsilon 0.005)", 1].config.settings.epsilon == 5e-3
+
+
+def test_several_lists_go_side_by_side():
+    built = grid(methods=[], variants=[{"method": "dim-c+", "num_heads": [1, 2], "units": [8, 4], "epsilon": 0.1}])
+    found = [built.places["pong", column.label, 0].config.settings for column in built.columns]
+    assert [(s.num_heads, s.units, s.epsilon) for s in found] == [(1, 8, 0.1), (2, 4, 0.1)]
+    assert built.columns[1].sweep == "num_heads x units"
+
+
+def test_columns_that_ask_for_the_same_run_share_it():
+    # 5e-4 is the default of dim-c+.
+    built = grid(methods=["dim-c+"], variants=[{"method": "dim-c+", "epsilon": [5e-4, 0.1]}], seeds=[0])
+    assert len(built.places) == 3
+    assert len(built.cells) == 2
+    assert built.places["pong", "dim-c+", 0] == built.places["pong", "dim-c+ (epsilon 0.0005)", 0]
+
+
+def test_evaluations_are_named_by_what_sets_them_apart_and_inherit_the_runs_protocol():
+    built = grid(
+        run={"protocol": "reference"},
+        probe={"probe_steps": 800},
+        evaluations=[{}, {"probe_input": "backbone", "annotation_set": "ari-2020"}, {"protocol": "fixed", "width": 9}],
+    )
+    assert list(built.evaluations) == ["output", "backbone, ari-2020", "output, fixed, width 9"]
+    assert {config.probe_steps for config in built.evaluations.values()} == {800}
+    assert [config.protocol for config in built.evaluations.values()] == ["reference", "reference", "fixed"]
+
+
+def test_everything_wrong_is_said_at_once():
+    with pytest.raises(UserError) as caught:
+        build_grid(
+            {
+                "datasets": ["pogn"],
+                "methods": ["st-dmi", "dim-c+"],
+                "sedes": [1],
+                "seeds": ["a"],
+                "baseline": "nothing",
+                "run": {"max_stps": 3},
+                "evaluations": [{"probe": "lin"}, {"name": "x"}, {"name": "x"}],
+                "variants": [
+                    {"method": "dim-c+", "epsilon": [0.1, 0.2], "units": [1]},
+                    {"method": "dim-c+", "epsilom": 0.1},
+                    {"epsilon": 0.1},
+                ],
+                "execution": {"retries": -1},
+            },
+            "test",
+        )
+    for part in (
+        "unknown game 'pogn'; did you mean 'pong'?",
+        "unknown method 'st-dmi'; did you mean 'st-dim'?",
+        "unknown key 'sedes'; did you mean 'seeds'?",
+        "seeds[0] must be int, got 'a'",
+        "unknown baseline 'nothing'",
+        "unknown key 'run.max_stps'; did you mean 'run.max_steps'?",
+        "unknown probe 'lin'; did you mean 'linear'?",
+        "two evaluations are called 'x'",
+        "must have one length: epsilon has 2, units has 1",
+        "unknown key 'variants[1].epsilom'; did you mean 'variants[1].epsilon'?",
+        "variants[2].method is required",
+        "execution.retries must not be negative, got -1",
+    ):
+        assert part in str(caught.value)
+
+
+def test_a_wrong_value_of_a_run_names_its_column():
+    with pytest.raises(UserError, match=r"dim-c\+ \(epsilon x\): settings.epsilon must be float, got 'x'"):
+        grid(variants=[{"method": "dim-c+", "epsilon": "x"}])
+
+
+def test_a_grid_without_methods_is_refused():
+    with pytest.raises(UserError, match="methods or variants must name at least one method"):
+        grid(methods=[])
+
+
+def test_a_missing_file_and_a_broken_one_are_told(tmp_path):
+    with pytest.raises(UserError, match="there is no grid file"):
+        read_grid(tmp_path / "none.toml")
+    (tmp_path / "broken.toml").write_text("datasets = [")
+    with pytest.raises(UserError, match="is not valid TOML"):
+        read_grid(tmp_path / "broken.toml")
+
+
+CONFIGS = sorted((Path(__file__).parent.parent.parent / "configs").glob("*.toml"))
+
+
+@pytest.mark.parametrize("path", CONFIGS, ids=[path.stem for path in CONFIGS])
+def test_every_grid_of_ours_is_sound(path):
+    built = read_grid(path)
+    assert built.cells
+    assert built.file.execution.threads is not None  # results depend on it
+    if "laptop" in path.stem:
+        assert built.file.hours is not None
+
+
+def test_table_1_is_570_runs_as_the_paper_made_them():
+    built = read_grid(Path(__file__).parent.parent.parent / "configs/table1.toml")
+    assert built.datasets == PAPER_GAMES
+    assert len(built.cells) == 19 * 6 * 5
+    config = built.places["pong", "dim-c+", 4].config
+    assert (config.collect_steps, config.max_steps, config.settings.units) == (100_000, None, 4096)
