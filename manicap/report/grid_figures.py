@@ -6,8 +6,9 @@ Colours are Okabe and Ito's, told apart by colour-blind readers; lines differ al
 import io
 import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import matplotlib as mpl
@@ -42,6 +43,7 @@ STYLE: Any = {
     "savefig.transparent": True,
 }
 CURVE_POINTS = 25
+BARS_A_ROW = 48
 
 
 @dataclass(frozen=True)
@@ -67,7 +69,7 @@ def draw_all(parts: Sequence[Summary], found: GridScores) -> list[Drawing]:
             " shape of a curve can be read against another's."
         )
         labels = [column.label for column in parts[0].grid.columns]
-        drawings.append(_drawing("learning-curves", caption, draw_curves(found.curves, labels)))
+        drawings.append(_drawing("learning-curves", caption, lambda: draw_curves(found.curves, labels)))
     return drawings
 
 
@@ -79,57 +81,65 @@ def _drawings_of(part: Summary) -> list[Drawing]:
         varied = sweep.varied.replace("_", " ")
         caption = f"{metric} on {title_of(sweep.dataset)} over {varied} ({where}), with 95 % intervals over seeds."
         key = re.sub(r"[^a-z0-9]+", "-", sweep.varied)
-        found.append(_drawing(f"{key}-{sweep.dataset}-{name}", caption, draw_sweep(sweep, metric)))
+        found.append(_drawing(f"{key}-{sweep.dataset}-{name}", caption, partial(draw_sweep, sweep, metric)))
     caption = f"{metric} on each dataset ({where}); bars are means, whiskers standard deviations over seeds."
-    found.append(_drawing(f"bars-{name}", caption, draw_bars(part)))
+    found.append(_drawing(f"bars-{name}", caption, lambda: draw_bars(part)))
     if part.profiles:
         caption = (
             f"Performance profiles ({where}): share of all runs above a {metric}, with stratified bootstrap 95 % bands."
         )
-        found.append(_drawing(f"profiles-{name}", caption, draw_profiles(part)))
+        found.append(_drawing(f"profiles-{name}", caption, lambda: draw_profiles(part)))
     return found
 
 
 def draw_bars(part: Summary) -> Figure:
+    """Rows of a few datasets each."""
     columns = [c.label for c in part.grid.columns if part.by_dataset(c.label)]
-    datasets = part.grid.datasets
-    figure, axes = _figure(max(5.0, 0.14 * len(datasets) * len(columns) + 2), 3.2)
-    width = 0.85 / max(len(columns), 1)
-    for index, label in enumerate(columns):
-        found = [(i, np.array(list(part.values(d, label).values()))) for i, d in enumerate(datasets)]
-        places = [i + (index - (len(columns) - 1) / 2) * width for i, scores in found if len(scores)]
-        means = [scores.mean() for _, scores in found if len(scores)]
-        spreads = [scores.std(ddof=1) if len(scores) > 1 else 0.0 for _, scores in found if len(scores)]
-        axes.bar(
-            places,
-            means,
-            width,
-            yerr=spreads,
-            label=label,
-            color=PALETTE[index % len(PALETTE)],
-            hatch=HATCHES[index // len(PALETTE) % len(HATCHES)],
-            error_kw={"elinewidth": 0.8, "ecolor": INK},
-        )
-    axes.set_xticks(range(len(datasets)), [title_of(name) for name in datasets], rotation=35, ha="right")
-    axes.set_ylabel(METRICS[part.metric])
-    axes.set_xlim(-0.6, len(datasets) - 0.4)
-    _legend(axes)
+    per_row = max(1, min(len(part.grid.datasets), BARS_A_ROW // max(len(columns), 1)))
+    rows = [part.grid.datasets[i : i + per_row] for i in range(0, len(part.grid.datasets), per_row)]
+    figure = Figure(figsize=(8.0, 1.9 * len(rows) + 0.6), layout="constrained")
+    panels = figure.subplots(len(rows), 1, squeeze=False, sharey=True)[:, 0]
+    for panel, datasets in zip(panels, rows, strict=True):
+        for index, label in enumerate(columns):
+            _draw_bars_of(panel, part, datasets, label, index, 0.85 / len(columns))
+        panel.set_xticks(range(len(datasets)), [title_of(name).replace(" ", "\n") for name in datasets])
+        panel.set_xlim(-0.6, per_row - 0.4)
+        panel.set_ylabel(METRICS[part.metric])
+    _legend(figure, panels[0].containers[1::2])
     return figure
 
 
+def _draw_bars_of(panel: Axes, part: Summary, datasets: Sequence[str], label: str, index: int, width: float) -> None:
+    found = [(i, np.array(list(part.values(dataset, label).values()))) for i, dataset in enumerate(datasets)]
+    measured = [(i, scores) for i, scores in found if len(scores)]
+    offset = (index + 0.5) * width - 0.425
+    panel.bar(
+        [i + offset for i, _ in measured],
+        [scores.mean() for _, scores in measured],
+        width,
+        yerr=[scores.std(ddof=1) if len(scores) > 1 else 0.0 for _, scores in measured],
+        label=label,
+        color=PALETTE[index % len(PALETTE)],
+        hatch=HATCHES[index // len(PALETTE) % len(HATCHES)],
+        error_kw={"elinewidth": 0.8, "ecolor": INK},
+    )
+
+
 def draw_profiles(part: Summary) -> Figure:
-    figure, axes = _figure(5.5, 3.2)
+    figure = Figure(figsize=(5.5, 3.4), layout="constrained")
+    axes = figure.subplots()
     for index, (label, profile) in enumerate(part.profiles.items()):
         colour = PALETTE[index % len(PALETTE)]
         axes.step(profile.thresholds, profile.shares, where="post", label=label, color=colour, ls=_dash(index))
         axes.fill_between(profile.thresholds, profile.low, profile.high, step="post", color=colour, alpha=0.15, lw=0)
     axes.set(xlabel=f"{METRICS[part.metric]} above", ylabel="share of runs", xlim=(0, 1), ylim=(0, 1.02))
-    _legend(axes)
+    _legend(figure, axes.get_lines())
     return figure
 
 
 def draw_sweep(sweep: Sweep, metric: str) -> Figure:
-    figure, axes = _figure(4.5, 3.0)
+    figure = Figure(figsize=(4.5, 3.0), layout="constrained")
+    axes = figure.subplots()
     values = [point.value for point in sweep.points]
     numeric = all(isinstance(value, int | float) for value in values)
     places: list[float] = [float(value) for value in values] if numeric else list(range(len(values)))  # type: ignore[arg-type]
@@ -146,7 +156,7 @@ def draw_sweep(sweep: Sweep, metric: str) -> Figure:
         axes.minorticks_off()
     axes.set_xticks(places, [f"{value:g}" if isinstance(value, float) else str(value) for value in values])
     axes.set(xlabel=sweep.varied.replace("_", " ").replace(" x ", " × "), ylabel=metric)
-    _legend(axes)
+    _legend(figure, axes.get_legend_handles_labels()[0])
     return figure
 
 
@@ -157,9 +167,8 @@ def draw_curves(curves: Sequence[Curve], labels: Sequence[str]) -> Figure:
         grouped[curve.dataset][curve.column].append(curve)
     across = min(4, len(grouped))
     down = -(-len(grouped) // across)
-    with mpl.rc_context(STYLE):
-        figure = Figure(figsize=(max(4.5, 2.3 * across), 2.0 * down + 0.7), layout="constrained")
-        panels = figure.subplots(down, across, squeeze=False)
+    figure = Figure(figsize=(max(4.5, 2.3 * across), 2.0 * down + 0.7), layout="constrained")
+    panels = figure.subplots(down, across, squeeze=False)
     for panel in panels.flat[len(grouped) :]:
         panel.set_axis_off()
     for panel, (dataset, columns) in zip(panels.flat, grouped.items(), strict=False):
@@ -171,7 +180,7 @@ def draw_curves(curves: Sequence[Curve], labels: Sequence[str]) -> Figure:
     for panel in panels[-1]:
         panel.set_xlabel("step")
     drawn = {line.get_label(): line for panel in panels.flat for line in panel.get_lines()}
-    figure.legend(drawn.values(), drawn.keys(), loc="outside lower center", ncols=3)
+    _legend(figure, list(drawn.values()))
     return figure
 
 
@@ -205,25 +214,21 @@ def _sized(found: re.Match[str]) -> str:
     return re.sub(r' width="[\d.]+pt" height="[\d.]+pt"', f' style="max-width:{pixels:.0f}px" role="img"', opening)
 
 
-def _figure(width: float, height: float) -> tuple[Figure, Axes]:
-    with mpl.rc_context(STYLE):
-        figure = Figure(figsize=(width, height), layout="constrained")
-        return figure, figure.subplots()
-
-
-def _legend(axes: Axes) -> None:
-    _, labels = axes.get_legend_handles_labels()
-    if labels:
-        axes.figure.legend(loc="outside upper center", ncols=min(4, len(labels)), fontsize=8)
+def _legend(figure: Figure, handles: Sequence[Any]) -> None:
+    """Above the axes, in as many columns as the longest name leaves room for."""
+    longest = max((len(str(handle.get_label())) for handle in handles), default=0)
+    columns = max(1, int(figure.get_figwidth() / (0.075 * longest + 0.55)))
+    if handles:
+        figure.legend(handles=handles, loc="outside upper center", ncols=min(columns, len(handles)), fontsize=8)
 
 
 def _dash(index: int) -> str:
     return DASHES[(index // 2) % len(DASHES)]
 
 
-def _drawing(name: str, caption: str, figure: Figure) -> Drawing:
+def _drawing(name: str, caption: str, draw: Callable[[], Figure]) -> Drawing:
     with mpl.rc_context(STYLE):
-        svg, pdf = io.BytesIO(), io.BytesIO()
+        figure, svg, pdf = draw(), io.BytesIO(), io.BytesIO()
         figure.savefig(svg, format="svg", metadata={"Date": None, "Creator": None})
         figure.savefig(pdf, format="pdf", metadata={"CreationDate": None, "Creator": None, "Producer": None})
     return Drawing(name, caption, svg.getvalue().decode(), pdf.getvalue())
