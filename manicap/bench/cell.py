@@ -13,11 +13,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from manicap.atari.collect import collect
-from manicap.atari.store import StoreConfig
-from manicap.bench.evaluation import EvaluationConfig, evaluate_run, result_path
+from manicap.bench.domains import DOMAINS, AnyEvaluation
 from manicap.bench.grid import Cell
-from manicap.bench.run import run_job
+from manicap.core.config import config_hash
 from manicap.core.errors import Failure, Interruption, UserError
 from manicap.core.files import exclusive_lock, write_json
 from manicap.core.results import read_result
@@ -92,34 +90,26 @@ def run_cell(job: Job, show: ShowRun | None = None) -> Outcome:
 
 
 def _run(job: Job) -> None:
-    cell, execution = job.cell, job.execution
-    collect_stores(job)
-    first, *others = cell.evaluations
-    run_job(cell.config, first, (cell.config.seed,), execution, job.runs_dir, job.data_dir)
-    for evaluation in others:
-        evaluate_run(job.run_dir, evaluation, job.data_dir, execution.threads, execution.quiet)
-
-
-def collect_stores(job: Job) -> None:
-    """Every store the cell needs, with no more processes than the cell's threads; other cells wait for the copy."""
-    config = job.cell.config
-    probed = dict.fromkeys(evaluation.probe_steps for evaluation in job.cell.evaluations)
-    for store in (config.store_config, *(StoreConfig(config.game, steps, 0, "probe") for steps in probed)):
-        collect(store, job.data_dir, job.execution.threads, quiet=job.execution.quiet)
+    config, evaluations, execution = job.cell.config, job.cell.evaluations, job.execution
+    domain = DOMAINS[config.domain]
+    domain.prepare(config, evaluations, job.data_dir, execution.threads, execution.quiet)
+    domain.run_job(config, evaluations[0], (config.seed,), execution, job.runs_dir, job.data_dir)
+    for evaluation in evaluations[1:]:
+        domain.evaluate_run(job.run_dir, evaluation, job.data_dir, execution.threads, execution.quiet)
 
 
 def is_done(cell: Cell, runs_dir: Path) -> bool:
     return all(measured(runs_dir / cell.name, evaluation) is not None for evaluation in cell.evaluations)
 
 
-def measured(run_dir: Path, evaluation: EvaluationConfig) -> dict[str, Any] | None:
+def measured(run_dir: Path, evaluation: AnyEvaluation) -> dict[str, Any] | None:
     """The result of probing the run's present encoder so, if it was measured."""
-    path = result_path(run_dir, evaluation)
+    path = run_dir / "results" / f"{config_hash(evaluation)}.json"
     if not path.is_file() or not (run_dir / "encoder.json").is_file():
         return None
     result = read_result(path)
-    encoder = json.loads((run_dir / "encoder.json").read_text())["sha256"]["chosen"]
-    return result if str(result["encoder"]).startswith(encoder) else None
+    weights = json.loads((run_dir / "encoder.json").read_text())["sha256"].values()  # the chosen ones and the last
+    return result if str(result["encoder"]).startswith(tuple(weights)) else None
 
 
 def write_error(run_dir: Path, outcome: Outcome, attempts: int) -> None:

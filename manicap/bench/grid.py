@@ -32,21 +32,17 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from manicap.atari.games import GAME_LISTS, find_game
-from manicap.bench.evaluation import EvaluationConfig, preset_evaluation
+from manicap.bench.domains import DOMAINS, AnyEvaluation, BenchDomain
 from manicap.core.config import from_dict, to_dict
 from manicap.core.errors import UserError, unknown_choice
 from manicap.methods import find_method
-from manicap.methods.base import PresetName
-from manicap.train.config import PretrainConfig, preset_config, typed_config
+from manicap.methods.base import Domain, PresetName
+from manicap.train.config import plain_config, typed_config
 from manicap.train.device import DeviceName, Precision
+from manicap.train.run_config import RunConfig
 
-DATASET_LISTS = {f"{name}-games": games for name, games in GAME_LISTS.items()}
-"""Names that stand for several datasets."""
-NOT_OVERRIDDEN = ("game", "method", "seed", "settings")
+NOT_OVERRIDDEN = ("game", "dataset", "method", "seed", "settings")
 """Fields of a run that the grid's lists decide."""
-SHARED = ("protocol", "annotation_set")
-"""Settings of a run that its evaluations take over unless they say otherwise."""
 
 
 @dataclass(frozen=True)
@@ -115,8 +111,8 @@ class Column:
 class Cell:
     """One training run and the ways its encoder is probed."""
 
-    config: PretrainConfig
-    evaluations: tuple[EvaluationConfig, ...]
+    config: RunConfig
+    evaluations: tuple[AnyEvaluation, ...]
 
     @property
     def name(self) -> str:
@@ -130,7 +126,7 @@ class Grid:
     file: GridFile
     datasets: tuple[str, ...]
     columns: tuple[Column, ...]
-    evaluations: Mapping[str, EvaluationConfig]
+    evaluations: Mapping[str, AnyEvaluation]
     places: Mapping[tuple[str, str, int], Cell]
     """(dataset, column label, seed) to the cell; columns that ask for the same run share its cell."""
 
@@ -147,6 +143,11 @@ class Grid:
     def baseline(self) -> str:
         return self.file.baseline or self.columns[0].label
 
+    @property
+    def domain(self) -> Domain:
+        """Atari or images: that of its methods."""
+        return find_method(self.columns[0].method).domain
+
 
 def read_grid(path: Path) -> Grid:
     """The grid of a file, or one `UserError` with everything that is wrong in it."""
@@ -162,9 +163,10 @@ def read_grid(path: Path) -> Grid:
 def build_grid(values: Mapping[str, Any], name: str, source: str = "grid") -> Grid:
     problems: list[str] = []
     file = _read_file(values, problems)
-    datasets = _datasets(file, problems)
     columns = _columns(file, problems)
-    evaluations = _evaluations(file, problems)
+    domain = DOMAINS[_domain(columns, problems)]
+    datasets = _datasets(file, domain, problems)
+    evaluations = _evaluations(file, domain, problems)
     _check_run_keys(file, columns, problems)
     if file.baseline is not None and file.baseline not in {column.label for column in columns}:
         problems.append(str(unknown_choice("baseline", file.baseline, {column.label for column in columns})))
@@ -176,7 +178,7 @@ def build_grid(values: Mapping[str, Any], name: str, source: str = "grid") -> Gr
         for seed in file.seeds:
             for dataset in datasets:
                 for column in columns:
-                    config = _config(file, dataset, column, seed, problems)
+                    config = _config(file, domain, dataset, column, seed, problems)
                     if config is not None:
                         places[dataset, column.label, seed] = Cell(config, probed)
     if problems:
@@ -206,16 +208,28 @@ def _read_file(values: Mapping[str, Any], problems: list[str]) -> GridFile:
     return file
 
 
-def _datasets(file: GridFile, problems: list[str]) -> tuple[str, ...]:
+def _domain(columns: Sequence[Column], problems: list[str]) -> Domain:
+    """That of the methods, which must agree."""
+    by_domain: dict[Domain, list[str]] = {}
+    for column in columns:
+        by_domain.setdefault(find_method(column.method).domain, []).append(column.method)
+    if len(by_domain) > 1:
+        told = "; ".join(f"{', '.join(dict.fromkeys(names))} from {domain}" for domain, names in by_domain.items())
+        problems.append(f"a grid learns from games or from images, not from both: {told}")
+    return next(iter(by_domain), "atari")
+
+
+def _datasets(file: GridFile, domain: BenchDomain, problems: list[str]) -> tuple[str, ...]:
     found: list[str] = []
     for name in file.datasets:
-        if name in DATASET_LISTS:
-            found += DATASET_LISTS[name]
+        if name in domain.dataset_lists:
+            found += domain.dataset_lists[name]
             continue
         try:
-            found.append(find_game(name).name)
+            found.append(domain.find_dataset(name))
         except UserError as error:
-            problems.append(f"{error}, or {', '.join(DATASET_LISTS)} for all of a list")
+            lists = f", or {', '.join(domain.dataset_lists)} for all of a list" if domain.dataset_lists else ""
+            problems.append(f"{error}{lists}")
     return tuple(dict.fromkeys(found))
 
 
@@ -261,16 +275,17 @@ def _variant_columns(variant: Mapping[str, Any], place: str, problems: list[str]
         yield Column(name, method, chosen, " x ".join(lists) or None, point)
 
 
-def _evaluations(file: GridFile, problems: list[str]) -> dict[str, EvaluationConfig]:
+def _evaluations(file: GridFile, domain: BenchDomain, problems: list[str]) -> dict[str, AnyEvaluation]:
     """By name: the file's, or what sets each apart from the preset's."""
-    plain = preset_evaluation(file.preset)
-    inherited = {key: file.run[key] for key in SHARED if key in file.run}
-    found: dict[str, EvaluationConfig] = {}
+    plain = domain.preset_evaluation(file.preset)
+    inherited = {key: file.run[key] for key in domain.shared if key in file.run}
+    found: dict[str, AnyEvaluation] = {}
     for number, values in enumerate(file.evaluations or ({},)):
         own = {key: value for key, value in values.items() if key != "name"}
         place = f"evaluations[{number}]" if file.evaluations else "probe"
         try:
-            config = from_dict(EvaluationConfig, {**to_dict(plain), **inherited, **file.probe, **own}, source=place)
+            values_of = {**to_dict(plain), **inherited, **file.probe, **own}
+            config = from_dict(domain.evaluation_type, values_of, source=place)
         except UserError as error:
             problems.append(str(error))
             continue
@@ -303,9 +318,11 @@ def _check_run_keys(file: GridFile, columns: Sequence[Column], problems: list[st
     ]
 
 
-def _config(file: GridFile, dataset: str, column: Column, seed: int, problems: list[str]) -> PretrainConfig | None:
+def _config(
+    file: GridFile, domain: BenchDomain, dataset: str, column: Column, seed: int, problems: list[str]
+) -> RunConfig | None:
     """The preset's config, with what [run] and then the column change in it."""
-    values = {**to_dict(preset_config(file.preset, dataset, column.method)), "seed": seed}
+    values = {**to_dict(domain.preset(file.preset, dataset, column.method, file.run)), "seed": seed}
     settings = _settings_names(column.method, []) or frozenset()
     for key, value in [*file.run.items(), *column.overrides.items()]:
         if key in settings:
@@ -317,11 +334,11 @@ def _config(file: GridFile, dataset: str, column: Column, seed: int, problems: l
     except UserError as error:
         problems.append(str(error))
         return None
-    return PretrainConfig(**{item.name: getattr(typed, item.name) for item in dataclasses.fields(typed)})
+    return plain_config(typed)
 
 
 @cache
-def _config_type(method: str) -> type[PretrainConfig]:
+def _config_type(method: str) -> type[RunConfig]:
     return typed_config(method)
 
 

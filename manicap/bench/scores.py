@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from manicap.bench.cell import measured, read_error
+from manicap.bench.domains import DOMAINS
 from manicap.bench.grid import Grid
-from manicap.bench.run import differences_from_paper
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ def gather_scores(grid: Grid, runs_dir: Path) -> GridScores:
         if first is not None:
             curves += _curve(dataset, label, seed, run_dir / "metrics.jsonl")
             if label in plain:
-                differences |= dict.fromkeys(differences_from_paper(first, len(grid.file.seeds)))
+                differences |= dict.fromkeys(DOMAINS[grid.domain].differences(first, len(grid.file.seeds)))
         elif (error := read_error(run_dir)) is not None:
             errors[cell.name] = error
     return GridScores(tuple(scores), tuple(curves), errors, tuple(differences))

@@ -47,7 +47,7 @@ def progress(cell: Cell, run_dir: Path) -> str:
     if not checkpoints:
         return "no checkpoint yet"
     step = int(json.loads(checkpoints[-1].read_text())["step"])
-    limit = f" of {cell.config.max_steps:,}" if cell.config.max_steps else ""
+    limit = f" of {cell.config.max_steps:,}" if cell.config.max_steps is not None else ""
     return f"checkpoint at step {step:,}{limit}"
 
 

@@ -18,6 +18,7 @@ from manicap.bench.status import grid_status
 from manicap.core.errors import Failure
 from manicap.core.paths import DATA_DIR, REPORTS_DIR, RUNS_DIR
 from manicap.report.grid_report import write_grid_report
+from manicap.report.image_page import write_image_page
 from manicap.report.run_page import write_run_page
 
 GridPath = Annotated[Path, tyro.conf.Positional, tyro.conf.arg(help="Grid file, such as configs/laptop.toml.")]
@@ -98,7 +99,8 @@ def run(
 
 def work(job: Job) -> Outcome:
     """A cell, and the page of its run."""
-    return run_cell(job, show=write_run_page)
+    pages = {"atari": write_run_page, "images": write_image_page}
+    return run_cell(job, show=pages[job.cell.config.domain])
 
 
 def status(grid: GridPath, runs_dir: Path = RUNS_DIR) -> None:

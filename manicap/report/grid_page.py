@@ -7,7 +7,7 @@ from html import escape
 from urllib.parse import quote
 
 from manicap.bench.grid import Grid
-from manicap.bench.published import SOURCE
+from manicap.bench.published import IMAGE_SOURCE, SOURCE
 from manicap.bench.scores import GridScores
 from manicap.report.assets import asset, fill
 from manicap.report.grid_figures import Drawing, inline_svg
@@ -86,7 +86,7 @@ def _panel(part: Summary) -> str:
     label = f"{METRICS[part.metric]}, {part.evaluation}"
     note = f"Mean ± standard deviation over seeds. {BOLD_RULE}"
     if table.compared:
-        note += f" Published: {SOURCE}."
+        note += f" Published: {SOURCE if part.grid.domain == 'atari' else IMAGE_SOURCE}."
     return (
         f'<div class="panel" data-evaluation="{escape(part.evaluation)}" data-metric="{part.metric}">'
         f'<h3>{escape(label)}</h3><p class="note">{escape(note)}</p>'

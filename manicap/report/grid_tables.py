@@ -3,6 +3,7 @@
 import csv
 import io
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 from manicap.bench.scores import GridScores
 from manicap.evaluate.statistics import Estimate
@@ -36,8 +37,9 @@ def estimate(found: Estimate | None, sign: bool = False) -> str:
 
 
 def title_of(name: str) -> str:
-    """`Ms Pacman`, as the paper prints it."""
-    return name.replace("_", " ").title()
+    """`Ms Pacman`, as the paper prints it; of an image folder its own name."""
+    printed = {"cifar10": "CIFAR10", "stl10": "STL10"}
+    return printed.get(name) or Path(name).name.replace("_", " ").title()
 
 
 AGGREGATE_HEAD = ("column", "runs", "features", "mean", "interquartile mean", "difference", "P(improvement)")

@@ -1,0 +1,181 @@
+"""Seconds of a few measured steps: training, encoding and probing, for one kind of run."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+import torch
+from torch.nn import functional as F
+
+from manicap.atari.emulator import Lane
+from manicap.atari.games import find_game
+from manicap.atari.protocol import find_protocol
+from manicap.bench.evaluation import EvaluationConfig
+from manicap.bench.grid import Cell
+from manicap.bench.image_evaluation import ImageEvaluationConfig
+from manicap.evaluate.evaluation import PROBES, PROTOCOL_STEPS
+from manicap.evaluate.probes import LinearConfig, LinearProbes
+from manicap.evaluate.sampling import ProbeData
+from manicap.methods.base import Batch, Method, MethodContext
+from manicap.train.config import PretrainConfig
+from manicap.train.image_config import ImageConfig
+from manicap.train.run_config import RunConfig
+from manicap.train.setup import build_method, build_optimizer
+
+MEASURED_STEPS = 3
+PROBE_EPOCHS = 40
+"""After which a linear probe of Atari is taken to have stopped."""
+PROBE_ROWS = 1024
+NUM_VARIABLES, NUM_VALUES = 12, 40
+"""Of a typical game."""
+TRAIN_SHARE, PROBE_SHARE = 0.8, 0.7
+IMAGE_SIDES = {"cifar10": 32, "stl10": 96}
+NUM_IMAGES = {"cifar10": (50_000, 50_000, 10_000), "stl10": (105_000, 5_000, 8_000)}
+"""To learn from, to train a probe on, to test."""
+NUM_CLASSES = 10
+
+
+@dataclass(frozen=True)
+class Rates:
+    """Seconds, for one kind of run."""
+
+    step: float
+    """A training step."""
+    probes: float
+    """All evaluations, the untrained floor included."""
+
+
+def num_steps(config: RunConfig) -> int:
+    """Training steps at most."""
+    if isinstance(config, PretrainConfig):
+        samples = int(TRAIN_SHARE * config.collect_steps)
+    else:
+        assert isinstance(config, ImageConfig)
+        samples = min(_num_images(config)[0], config.num_images or 10**9)
+    steps = config.max_epochs * (samples // config.batch_size)
+    return min(steps, config.max_steps or steps)
+
+
+def measure(cell: Cell, device: torch.device) -> Rates:
+    config = cell.config
+    method = build_method(config, _context(config)).to(device)
+    generator = torch.Generator().manual_seed(0)
+    step = _step_seconds(method, config, device, generator) if method.is_trained else 0.0
+    method.eval()
+    probes = sum(_evaluation_seconds(method, config, each, device, generator) for each in cell.evaluations)
+    return Rates(step, 2 * probes)  # the untrained floor is encoded and probed alike
+
+
+def measure_emulator(game: str) -> float:
+    """Seconds a step of one lane."""
+    lane = Lane(find_game(game), 0, 0)
+    lane.reset()
+    start, steps = time.perf_counter(), 0
+    while time.perf_counter() - start < 0.5:
+        lane.step(lane.random_action())
+        steps += 1
+    return (time.perf_counter() - start) / steps
+
+
+def _context(config: RunConfig) -> MethodContext:
+    if isinstance(config, PretrainConfig):
+        return MethodContext(num_variables=NUM_VARIABLES)
+    assert isinstance(config, ImageConfig)
+    side = config.view_recipe.output_size or IMAGE_SIDES.get(config.dataset, 96)
+    return MethodContext((3, side, side))
+
+
+def _samples(method: Method, count: Sequence[int], generator: torch.Generator) -> torch.Tensor:
+    """Random frames, or random views."""
+    shape = (*count, *method.context.input_shape)
+    if method.domain == "images" and len(count) > 1:
+        return torch.randn(shape, generator=generator)
+    return torch.randint(0, 256, shape, dtype=torch.uint8, generator=generator)
+
+
+def _step_seconds(method: Method, config: RunConfig, device: torch.device, generator: torch.Generator) -> float:
+    samples = _samples(method, (config.batch_size, method.frames_per_sample), generator).to(device)
+    labels_BV = None
+    if method.needs_labels:
+        labels_BV = torch.randint(0, NUM_VALUES, (config.batch_size, NUM_VARIABLES), generator=generator).to(device)
+    batch = Batch(samples, labels_BV, torch.Generator(device).manual_seed(0))
+    optimizer = build_optimizer(method, config, device)
+
+    def step() -> None:
+        optimizer.zero_grad(set_to_none=True)
+        method.loss(batch).total.backward()
+        optimizer.step()
+
+    return _seconds(step, device)
+
+
+def _evaluation_seconds(
+    method: Method, config: RunConfig, evaluation: Any, device: torch.device, generator: torch.Generator
+) -> float:
+    frames = _samples(method, (128,), generator).to(device)
+    with torch.no_grad():
+        width = method.represent(frames[:2], evaluation.probe_input).shape[1]
+        frame = _seconds(lambda: method.represent(frames, evaluation.probe_input), device) / len(frames)
+    if isinstance(evaluation, EvaluationConfig):
+        return evaluation.probe_steps * frame + atari_probe_seconds(evaluation, evaluation.width or width)
+    assert isinstance(config, ImageConfig)
+    return _image_evaluation_seconds(config, evaluation, frame, width, device)
+
+
+def atari_probe_seconds(evaluation: EvaluationConfig, width: int) -> float:
+    """Fitting one probe on the evaluation's training frames."""
+    rng = np.random.default_rng(0)
+    features = rng.random((PROBE_ROWS, width), np.float32)
+    labels = rng.integers(0, NUM_VALUES, (PROBE_ROWS, NUM_VARIABLES), dtype=np.uint8)
+    data = ProbeData(features, labels, np.arange(PROBE_ROWS) // 64)
+    protocol = find_protocol(evaluation.protocol)
+    probe: Any = PROBES[evaluation.probe](protocol, 0, True)
+    times = 1.0
+    if evaluation.probe == "linear":
+        probe = LinearProbes(LinearConfig(max_epochs=1), protocol)
+        times = PROBE_EPOCHS * max(1, PROTOCOL_STEPS // evaluation.probe_steps)
+    start = time.perf_counter()
+    probe.fit(data, data)
+    return (time.perf_counter() - start) * times * PROBE_SHARE * evaluation.probe_steps / PROBE_ROWS
+
+
+def _image_evaluation_seconds(
+    config: ImageConfig, evaluation: ImageEvaluationConfig, image: float, width: int, device: torch.device
+) -> float:
+    """Features once, or in every epoch; a step of the linear layer is measured."""
+    _, train, test = _num_images(config)
+    train = min(train, config.num_images or train)
+    if evaluation.probe != "linear":
+        return (train + test) * image
+    augmented = evaluation.probe_features == "augmented"
+    augmented |= evaluation.probe_features == "auto" and evaluation.protocol == "tsai2021"
+    features = torch.randn(evaluation.probe_batch_size, width, device=device)
+    layer = torch.nn.Linear(width, NUM_CLASSES, device=device)
+    labels = torch.zeros(len(features), dtype=torch.long, device=device)
+    step = _seconds(lambda: F.cross_entropy(layer(features), labels).backward(), device)
+    steps = evaluation.probe_epochs * train / evaluation.probe_batch_size
+    return (train * (evaluation.probe_epochs if augmented else 1) + test) * image + steps * step
+
+
+def _num_images(config: ImageConfig) -> tuple[int, int, int]:
+    known = NUM_IMAGES.get(config.dataset)
+    if known is not None:
+        return known
+    counts = [len(list((Path(config.dataset) / split).glob("*/*"))) for split in ("train", "test")]
+    return counts[0], counts[0], counts[1]
+
+
+def _seconds(call: Callable[[], Any], device: torch.device) -> float:
+    """Median of a few calls after a first one."""
+    found = []
+    for _ in range(MEASURED_STEPS + 1):
+        start = time.perf_counter()
+        call()
+        if device.type == "cuda":
+            torch.cuda.synchronize(device)
+        found.append(time.perf_counter() - start)
+    return median(found[1:])
