@@ -17,8 +17,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from manicap.bench.scores import Curve, GridScores
-from manicap.report.grid_summary import METRICS, Summary, Sweep
-from manicap.report.grid_tables import title_of
+from manicap.report.grid_summary import METRICS, Summary, Sweep, title_of
 
 PALETTE = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#56B4E9", "#CC79A7", "#F0E442", "#000000")
 DASHES = ("-", "--", "-.", ":")

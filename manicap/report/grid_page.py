@@ -11,14 +11,13 @@ from manicap.bench.published import IMAGE_SOURCE, SOURCE
 from manicap.bench.scores import GridScores
 from manicap.report.assets import asset, fill
 from manicap.report.grid_figures import Drawing, inline_svg
-from manicap.report.grid_summary import BOLD_RULE, METRICS, Entry, ScoreTable, Summary
+from manicap.report.grid_summary import BOLD_RULE, MEAN_ROW, METRICS, Entry, ScoreTable, Summary, title_of
 from manicap.report.grid_tables import (
     AGGREGATE_HEAD,
     aggregate_cells,
     difference,
     published,
     score,
-    title_of,
 )
 
 HINT = "Point at a number, or touch it, for its runs."
@@ -103,39 +102,41 @@ def _panel(part: Summary) -> str:
 
 def _score_table(table: ScoreTable, label: str) -> str:
     compared = table.compared
-    heads = [_head("dataset", "text")]
-    for column in table.columns:
-        heads.append(_head(column, "number", first=True))
+    heads = [_head("method" if table.is_transposed else "dataset", "text")]
+    for column, title in table.columns.items():
+        heads.append(_head(title, "number", first=True))
         if column in compared:
             heads += [_head("published", "number"), _head("difference", "number")]
-    rows = [_score_row(table, row) for row in table.rows]
+    body = "".join(_score_row(table, row) for row in table.rows if row != MEAN_ROW)
+    foot = f"<tfoot>{_score_row(table, MEAN_ROW)}</tfoot>" if MEAN_ROW in table.rows else ""
     return (
         f'<table class="grid-table sortable"><caption>{escape(label)}</caption><thead><tr>{"".join(heads)}</tr></thead>'
-        f"<tbody>{''.join(rows[:-1])}</tbody><tfoot>{rows[-1]}</tfoot></table>"
+        f"<tbody>{body}</tbody>{foot}</table>"
     )
 
 
 def _score_row(table: ScoreTable, row: str) -> str:
-    cells = [f'<th scope="row">{escape(title_of(row))}</th>']
+    cells = [f'<th scope="row">{escape(table.rows[row])}</th>']
     for column in table.columns:
         entry = table.entries[row, column]
         kind = "first best" if entry.is_bold else "first"
-        cells.append(_number(score(entry), entry.mean, kind, _details(row, column, entry)))
+        cells.append(
+            _number(score(entry), entry.mean, kind, _details(f"{table.rows[row]}, {table.columns[column]}", entry))
+        )
         if column in table.compared:
             cells.append(_number(published(entry), entry.published, "beside"))
             cells.append(_number(difference(entry), entry.difference, "beside"))
     return f"<tr>{''.join(cells)}</tr>"
 
 
-def _details(row: str, column: str, entry: Entry) -> str:
+def _details(place: str, entry: Entry) -> str:
     """What is behind a number, in one line."""
-    place = f"{title_of(row)}, {column}: "
     if entry.mean is None:
-        return place + "not run"
+        return f"{place}: not run"
     runs = ", ".join(f"{value:.3f} (seed {seed})" for seed, value in entry.values)
     told = f"{len(entry.values)} runs: {runs}" if runs else f"mean over datasets {entry.mean:.3f}"
     paper = f"; published {published(entry)}, ours {difference(entry)}" if entry.published is not None else ""
-    return place + told + paper
+    return f"{place}: {told}{paper}"
 
 
 def _aggregate_table(part: Summary) -> str:

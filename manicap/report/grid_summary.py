@@ -1,6 +1,6 @@
 """Scores of a grid's runs summed up: tables in the paper's layout, and each column over all datasets.
 
-A number is bold only where it is the best of its row and the 95 % interval of its difference to every other column,
+A number is bold only where it is the best on its dataset and the 95 % interval of its difference to every other,
 paired by seed, excludes zero; with fewer than `MIN_SEEDS` seeds nothing is.
 """
 
@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 
 import numpy as np
 
@@ -34,8 +35,8 @@ MIN_SEEDS = 3
 METRICS = {"f1": "F1", "accuracy": "accuracy"}
 MEAN_ROW = "mean"
 BOLD_RULE = (
-    "Bold: the best of its row, and the 95 % interval of its difference to every other column (paired by seed)"
-    f" excludes zero; never with fewer than {MIN_SEEDS} seeds."
+    "Bold: the best on its dataset, and the 95 % interval of its difference to every other (paired by seed) excludes"
+    f" zero; never with fewer than {MIN_SEEDS} seeds."
 )
 
 
@@ -58,13 +59,14 @@ class Entry:
 
 @dataclass(frozen=True)
 class ScoreTable:
-    """Datasets down, columns across, the mean last."""
+    """As the paper prints them. Atari: datasets down, methods across, the mean last. Images: methods down."""
 
-    evaluation: str
-    metric: str
-    rows: tuple[str, ...]
-    columns: tuple[str, ...]
+    rows: Mapping[str, str]
+    """Key and title of each."""
+    columns: Mapping[str, str]
     entries: Mapping[tuple[str, str], Entry]
+    """By the keys of row and column."""
+    is_transposed: bool = False
 
     @property
     def compared(self) -> tuple[str, ...]:
@@ -135,8 +137,12 @@ class Summary:
                 entries[dataset, column.label] = self._entry(dataset, column.label, column.label == best)
         for column in self.grid.columns:
             entries[MEAN_ROW, column.label] = _mean_entry([entries[d, column.label] for d in self.grid.datasets])
-        labels = tuple(column.label for column in self.grid.columns)
-        return ScoreTable(self.evaluation, self.metric, (*self.grid.datasets, MEAN_ROW), labels, entries)
+        methods = {column.label: column.label for column in self.grid.columns}
+        datasets = {dataset: title_of(dataset) for dataset in self.grid.datasets}
+        if self.grid.domain == "images":
+            swapped = {(label, dataset): entries[dataset, label] for label in methods for dataset in datasets}
+            return ScoreTable(methods, datasets, swapped, is_transposed=True)
+        return ScoreTable(datasets | {MEAN_ROW: "Mean"}, methods, entries)
 
     def _entry(self, dataset: str, label: str, is_bold: bool) -> Entry:
         values = self.values(dataset, label)
@@ -260,6 +266,12 @@ class Summary:
         value = point[0] if len(point) == 1 else " × ".join(map(str, point))
         published = published_sweep(dataset, varied, point) if self.metric == "f1" else None
         return SweepPoint(value, estimate.value, estimate.interval, published)
+
+
+def title_of(dataset: str) -> str:
+    """`Ms Pacman`, as the paper prints it; of an image folder its own name."""
+    printed = {"cifar10": "CIFAR10", "stl10": "STL10"}
+    return printed.get(dataset) or Path(dataset).name.replace("_", " ").title()
 
 
 def _mean_entry(entries: Sequence[Entry]) -> Entry:

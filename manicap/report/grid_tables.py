@@ -3,7 +3,6 @@
 import csv
 import io
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 
 from manicap.bench.scores import GridScores
 from manicap.evaluate.statistics import Estimate
@@ -34,12 +33,6 @@ def estimate(found: Estimate | None, sign: bool = False) -> str:
         return ""
     kind = "+.3f" if sign else ".3f"
     return f"{found.value:{kind}} [{found.interval.low:{kind}}, {found.interval.high:{kind}}]"
-
-
-def title_of(name: str) -> str:
-    """`Ms Pacman`, as the paper prints it; of an image folder its own name."""
-    printed = {"cifar10": "CIFAR10", "stl10": "STL10"}
-    return printed.get(name) or Path(name).name.replace("_", " ").title()
 
 
 AGGREGATE_HEAD = ("column", "runs", "features", "mean", "interquartile mean", "difference", "P(improvement)")
@@ -97,13 +90,17 @@ def latex(title: str, parts: Sequence[Summary]) -> str:
 
 def table_csv(parts: Sequence[Summary]) -> str:
     head = ("evaluation", "metric", "dataset", "column", "runs", "mean", "deviation", "published")
+    end = ("published_deviation", "difference")
     rows: list[Sequence[object]] = []
     for part in parts:
         table = part.table
-        for (row, column), entry in sorted(table.entries.items(), key=lambda item: _order(table, item[0])):
-            values = (entry.mean, entry.deviation, entry.published, entry.published_deviation, entry.difference)
-            rows.append((part.evaluation, part.metric, row, column, len(entry.values) or "", *map(_exact, values)))
-    return _csv((*head, "published_deviation", "difference"), rows)
+        for row in table.rows:
+            for column in table.columns:
+                entry = table.entries[row, column]
+                values = (entry.mean, entry.deviation, entry.published, entry.published_deviation, entry.difference)
+                place = (column, row) if table.is_transposed else (row, column)
+                rows.append((part.evaluation, part.metric, *place, len(entry.values) or "", *map(_exact, values)))
+    return _csv((*head, *end), rows)
 
 
 def runs_csv(found: GridScores) -> str:
@@ -118,12 +115,12 @@ def runs_csv(found: GridScores) -> str:
 
 def _plain_table(table: ScoreTable, bold: str) -> tuple[list[str], list[list[str]]]:
     """Each column of ours followed, where there is something published, by that and the difference."""
-    head, compared = ["dataset"], table.compared
-    for column in table.columns:
-        head += [column, "published", "difference"] if column in compared else [column]
+    head, compared = ["method" if table.is_transposed else "dataset"], table.compared
+    for column, title in table.columns.items():
+        head += [title, "published", "difference"] if column in compared else [title]
     rows = []
-    for row in table.rows:
-        cells = [title_of(row)]
+    for row, title in table.rows.items():
+        cells = [title]
         for column in table.columns:
             entry = table.entries[row, column]
             cells.append(bold.format(score(entry)) if entry.is_bold else score(entry))
@@ -147,10 +144,6 @@ def _tex(text: str) -> str:
     for plain, escaped in (("%", "\\%"), ("_", "\\_"), ("&", "\\&"), ("#", "\\#"), ("±", "$\\pm$"), ("×", "$\\times$")):
         text = text.replace(plain, escaped)
     return text
-
-
-def _order(table: ScoreTable, place: tuple[str, str]) -> tuple[int, int]:
-    return table.rows.index(place[0]), table.columns.index(place[1])
 
 
 def _exact(value: float | None) -> str:

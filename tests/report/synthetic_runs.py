@@ -4,17 +4,20 @@ import json
 
 import numpy as np
 
-from manicap.bench.evaluation import result_path
-from manicap.core.config import to_dict
+from manicap.core.config import config_hash, to_dict
 from manicap.core.results import write_result
 from manicap.core.seeding import numpy_generator
 
 
 def synthetic_score(cell, evaluation):
     """Deterministic and in [0, 1]."""
-    rng = numpy_generator(cell.config.seed, cell.config.game, cell.config.method, evaluation.probe_input)
+    rng = numpy_generator(cell.config.seed, cell.config.subject, cell.config.method, evaluation.probe_input)
     level = 0.3 + 0.4 * (len(cell.config.method) % 5) / 5
     return float(np.clip(level + 0.02 * rng.standard_normal(), 0, 1))
+
+
+def scores_of(cell, value):
+    return {"f1": value, "accuracy": min(1.0, value + 0.02)} if cell.config.domain == "atari" else {"accuracy": value}
 
 
 def write_synthetic_run(runs_dir, cell, score=synthetic_score, validations=100, with_page=True):
@@ -25,16 +28,16 @@ def write_synthetic_run(runs_dir, cell, score=synthetic_score, validations=100, 
     for evaluation in cell.evaluations:
         value = score(cell, evaluation)
         result = {
-            "game": cell.config.game,
+            "game" if cell.config.domain == "atari" else "dataset": cell.config.subject,
             "method": cell.config.method,
             "seed": cell.config.seed,
             "encoder": f"{sha256}-{evaluation.probe_input}",
             "evaluation_config": to_dict(evaluation),
             "pretrain_config": to_dict(cell.config),
             "training": {"steps": 125_000, "epochs": 100, "best_epoch": 99, "weights": "best"},
-            "evaluation": {"scores": {"f1": value, "accuracy": min(1.0, value + 0.02)}, "width": 3456},
+            "evaluation": {"scores": scores_of(cell, value), "width": 3456},
         }
-        write_result(result_path(run_dir, evaluation), result)
+        write_result(run_dir / "results" / f"{config_hash(evaluation)}.json", result)
     lines = []
     for epoch in range(validations):
         for step in range(60):

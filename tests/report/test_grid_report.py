@@ -196,3 +196,19 @@ def test_a_grid_with_nothing_measured_still_has_a_report(grid, tmp_path):
     page = write_grid_report(grid, tmp_path / "none", tmp_path / "report").read_text()
     assert "0 of 30 runs measured" in page
     assert "Nothing is measured yet." in page
+
+
+def test_images_are_laid_out_as_in_table_2_methods_down(tmp_path):
+    values = {"datasets": ["cifar10"], "methods": ["barlow-twins", "barlow-twins-c+"]}
+    grid = build_grid(values, "table2")
+    for cell in grid.cells:
+        write_synthetic_run(tmp_path, cell, lambda cell, evaluation: 0.5)
+    (part,) = summaries(grid, gather_scores(grid, tmp_path))  # accuracy alone
+    assert list(part.table.rows) == ["barlow-twins", "barlow-twins-c+"]
+    # Table 2 of arXiv 2405.13848: 0.905 and 0.922.
+    lines = [line for line in markdown("t", "", [part]).splitlines() if line.startswith("| barlow")]
+    assert lines[0] == "| barlow-twins | 0.500 | 0.905 | -0.405 |"
+    assert lines[1] == "| barlow-twins-c+ | 0.500 | 0.922 | -0.422 |"
+    (row, _) = csv.DictReader(io.StringIO(table_csv([part])))
+    assert (row["dataset"], row["column"], row["published"]) == ("cifar10", "barlow-twins", "0.905000")
+    assert "CIFAR10" in write_grid_report(grid, tmp_path, tmp_path / "report").read_text()
