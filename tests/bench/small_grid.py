@@ -5,7 +5,7 @@ import signal
 import time
 from pathlib import Path
 
-from manicap.bench.cell import Job, Outcome, run_cell
+from manicap.bench.cell import Job, Outcome, measured, run_cell
 from manicap.bench.grid import build_grid
 from manicap.train.loop import Run
 
@@ -16,7 +16,6 @@ VALUES = {
     "seeds": [0],
     "run": {"collect_steps": 640, "batch_size": 6, "max_steps": 6, "units": 8},
     "probe": {"probe_steps": 640, "probe": "knn"},
-    "evaluations": [{"probe_input": "output"}, {"probe_input": "backbone"}],
     "execution": {"threads": 1, "checkpoint_seconds": 0.0, "retries": 1},
 }
 """A checkpoint after every step."""
@@ -101,14 +100,12 @@ class at_steps:
 
 def result_files(grid, runs_dir):
     """What must not depend on the executor: weights, metrics, scores."""
-    import json
-
     found = {}
     for cell in grid.cells:
         run_dir = runs_dir / cell.name
         for name in ("encoder.safetensors", "encoder.json", "config.toml"):
             found[cell.name, name] = (run_dir / name).read_bytes()
-        for path in sorted((run_dir / "results").glob("*.json")):
-            evaluation = json.loads(path.read_text())["evaluation"]
-            found[cell.name, path.name] = (evaluation["scores"], evaluation["floors"], evaluation["width"])
+        for number, each in enumerate(cell.evaluations):
+            evaluation = measured(run_dir, each)["evaluation"]
+            found[cell.name, number] = (evaluation["scores"], evaluation["floors"], evaluation["width"])
     return found

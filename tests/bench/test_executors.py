@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from manicap.bench.cell import is_done, run_cell
+from manicap.bench.cell import is_done, measured, run_cell
 from manicap.bench.executors import make_executor, run_grid
 from manicap.bench.status import grid_status, is_locked
 from manicap.core.errors import UserError
@@ -32,18 +32,17 @@ def test_stores_are_shared_by_the_runs_of_a_dataset(serial, data_dir):
         stores.add(json.loads((runs_dir / cell.name / "encoder.json").read_text())["identity"]["store"])
         for path in (runs_dir / cell.name / "results").glob("*.json"):
             stores.add(json.loads(path.read_text())["evaluation"]["store"])
-    # One to learn from, one to probe: for 2 runs probed in 2 ways each.
+    # One to learn from, one to probe: for both runs.
     assert len(stores) == 2
 
 
-def test_an_encoder_is_trained_once_and_probed_in_every_way(serial):
-    grid, runs_dir = serial
-    for cell in grid.cells:
-        widths = {
-            json.loads(path.read_text())["evaluation"]["width"]
-            for path in (runs_dir / cell.name / "results").glob("*.json")
-        }
-        assert widths == {8, 3456}
+def test_another_way_of_probing_is_measured_without_training_again(serial, data_dir, monkeypatch):
+    _, runs_dir = serial
+    monkeypatch.setattr("manicap.train.loop.prepare", lambda *_: pytest.fail("trained again"))
+    wider = small_grid(methods=["st-dim"], evaluations=[{}, {"probe_input": "backbone"}])
+    assert run_grid(wider, make_executor("serial"), run_cell, runs_dir, data_dir, quiet=True).done == 1
+    results = [measured(runs_dir / wider.cells[0].name, evaluation) for evaluation in wider.evaluations.values()]
+    assert [result["evaluation"]["width"] for result in results] == [8, 3456]
 
 
 def test_processes_give_the_bytes_of_serial(serial, data_dir, tmp_path):
@@ -77,7 +76,7 @@ def test_a_killed_worker_costs_the_steps_since_its_last_checkpoint(serial, data_
 
 
 def test_a_failing_cell_is_tried_again_then_recorded_and_the_others_go_on(data_dir, tmp_path):
-    grid = small_grid(evaluations=[])
+    grid = small_grid()
     executor = make_executor("processes", 2)
     summary = run_grid(grid, executor, works.failing_for_st_dim, tmp_path, data_dir, quiet=True)
     random_cnn, st_dim = grid.cells
@@ -104,7 +103,7 @@ def test_a_mistake_in_the_config_is_not_tried_again(data_dir, tmp_path):
 
 def run_small_grid(runs_dir, data_dir, barrier):
     barrier.wait()
-    grid = small_grid(evaluations=[])
+    grid = small_grid()
     summary = run_grid(grid, make_executor("serial"), works.logged, Path(runs_dir), Path(data_dir), quiet=True)
     assert not summary.failed
 
@@ -119,7 +118,7 @@ def test_two_calls_at_once_share_the_work(data_dir, tmp_path):
     for call in calls:
         call.join(120)
     assert [call.exitcode for call in calls] == [0, 0]
-    grid = small_grid(evaluations=[])
+    grid = small_grid()
     assert all(is_done(cell, tmp_path) for cell in grid.cells)
     log = (tmp_path / "log.txt").read_text().split()
     assert sorted(log) == sorted(cell.name for cell in grid.cells)  # each once

@@ -39,7 +39,7 @@ def kill_node_when_held(cluster, marker, deadline_seconds=60):
 
 
 def test_a_node_killed_in_the_middle_costs_the_steps_since_the_checkpoint(cluster, data_dir, tmp_path):
-    grid = small_grid(methods=["st-dim"], seeds=[0, 1], evaluations=[])
+    grid = small_grid(methods=["st-dim"], seeds=[0, 1])
     (tmp_path / "ray").mkdir()
     (tmp_path / "ray" / "doomed").write_text(cluster.doomed.node_id)
     killer = threading.Thread(target=kill_node_when_held, args=(cluster, tmp_path / "ray" / "held"))
