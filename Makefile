@@ -23,6 +23,7 @@ bench: $(DEV)
 	$(BIN)/python benchmarks/collect.py
 	$(BIN)/python benchmarks/pretrain.py
 	$(BIN)/python benchmarks/probe.py
+	$(BIN)/python benchmarks/report.py
 
 # The page is tested in a real browser: Debian's chromium, installed where that is possible. Never fails.
 browser:

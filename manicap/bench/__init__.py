@@ -1,1 +1,1 @@
-"""Whole jobs: collect, pretrain and probe as one, with the published numbers beside. Grids will live here."""
+"""Whole jobs and grids of them: collect, pretrain and probe, on one machine or many; the published numbers beside."""
