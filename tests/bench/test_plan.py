@@ -1,0 +1,29 @@
+from pathlib import Path
+
+import pytest
+
+from manicap.bench.costs import num_steps
+from manicap.bench.plan import plan_grid
+from manicap.train.config import preset_config
+from manicap.train.image_config import preset_image_config
+from tests.bench.small_grid import small_grid
+
+
+def test_steps_are_the_epochs_of_the_training_split_or_the_limit():
+    # 80 % of 100,000 frames in batches of 64 are 1,250 steps an epoch, for 100 epochs.
+    assert num_steps(preset_config("paper", "pong", "dim-c+")) == 125_000
+    assert num_steps(preset_config("quick", "pong", "dim-c+")) == 600
+    # 50,000 images in batches of 128 are 390 full batches, for 1000 epochs; 10,000 images 78, for 10.
+    assert num_steps(preset_image_config("paper", "cifar10", "simclr", "tsai2021")) == 390_000
+    assert num_steps(preset_image_config("quick", "cifar10", "simclr", "clean")) == 780
+
+
+def test_stores_are_counted_once_and_training_by_the_measured_step():
+    plan = plan_grid(small_grid(seeds=[0, 1]), Path("/nonexistent"), Path("/nonexistent"), threads=1)
+    assert (plan.num_cells, plan.num_done) == (4, 0)
+    # 640 frames to learn from for each of two seeds, 640 to probe for both.
+    assert plan.collect_hours * 3600 == pytest.approx(3 * 640 * plan.frame_seconds, rel=1e-9)
+    # random-cnn is not trained; st-dim takes 6 steps with each seed.
+    assert plan.rates["random-cnn"].step == 0.0
+    assert plan.train_hours * 3600 == pytest.approx(2 * 6 * plan.rates["st-dim"].step, rel=1e-9)
+    assert plan.probe_hours * 3600 == pytest.approx(2 * sum(rates.probes for rates in plan.rates.values()), rel=1e-9)
