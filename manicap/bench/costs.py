@@ -17,7 +17,9 @@ from manicap.atari.protocol import find_protocol
 from manicap.bench.evaluation import EvaluationConfig
 from manicap.bench.grid import Cell
 from manicap.bench.image_evaluation import ImageEvaluationConfig
-from manicap.evaluate.evaluation import PROBES, PROTOCOL_STEPS
+from manicap.evaluate.evaluation import PROTOCOL_STEPS
+from manicap.evaluate.knn import NearestNeighbors
+from manicap.evaluate.logistic import LogisticConfig, LogisticProbes
 from manicap.evaluate.probes import LinearConfig, LinearProbes
 from manicap.evaluate.sampling import ProbeData
 from manicap.methods.base import Batch, Method, MethodContext
@@ -29,6 +31,8 @@ from manicap.train.setup import build_method, build_optimizer
 MEASURED_STEPS = 3
 PROBE_EPOCHS = 40
 """After which a linear probe of Atari is taken to have stopped."""
+LOGISTIC_SAMPLE = 4
+"""Measured iterations of a logistic probe, which is taken to need all it may."""
 PROBE_ROWS = 1024
 NUM_VARIABLES, NUM_VALUES = 12, 40
 """Of a typical game."""
@@ -133,13 +137,17 @@ def atari_probe_seconds(evaluation: EvaluationConfig, width: int) -> float:
     labels = rng.integers(0, NUM_VALUES, (PROBE_ROWS, NUM_VARIABLES), dtype=np.uint8)
     data = ProbeData(features, labels, np.arange(PROBE_ROWS) // 64)
     protocol = find_protocol(evaluation.protocol)
-    probe: Any = PROBES[evaluation.probe](protocol, 0, True)
-    times = 1.0
+    probe: Any
     if evaluation.probe == "linear":
         probe = LinearProbes(LinearConfig(max_epochs=1), protocol)
         times = PROBE_EPOCHS * max(1, PROTOCOL_STEPS // evaluation.probe_steps)
+    elif evaluation.probe == "logistic":
+        probe = LogisticProbes(LogisticConfig(max_iterations=LOGISTIC_SAMPLE))
+        times = LogisticConfig.max_iterations // LOGISTIC_SAMPLE
+    else:
+        probe, times = NearestNeighbors(), 1
     start = time.perf_counter()
-    probe.fit(data, data)
+    probe.fit(data, data).predict(data.features)
     return (time.perf_counter() - start) * times * PROBE_SHARE * evaluation.probe_steps / PROBE_ROWS
 
 

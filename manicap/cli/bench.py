@@ -60,6 +60,7 @@ def run(
     executor: ExecutorName = "serial",
     workers: int | None = None,
     threads: int | None = None,
+    gpus: float | None = None,
     address: str | None = None,
     quiet: bool = False,
     out: Path | None = None,
@@ -78,6 +79,7 @@ def run(
         executor: serial, processes (several on this machine) or ray (a cluster).
         workers: Processes at a time; as many as cores if absent.
         threads: CPU threads of a run; the grid's, or the cores divided among the workers, if absent.
+        gpus: GPUs of a run on Ray; the grid's if absent.
         address: Of an existing Ray cluster; one on this machine is started if absent.
         quiet: Say nothing on the way.
         out: Directory of the report; reports/NAME if absent.
@@ -85,9 +87,9 @@ def run(
         data_dir: Where stores live.
     """
     loaded = read_grid(grid)
-    if threads is not None:
-        execution = replace(loaded.file.execution, threads=threads)
-        loaded = replace(loaded, file=replace(loaded.file, execution=execution))
+    changes = {name: value for name, value in (("threads", threads), ("gpus", gpus)) if value is not None}
+    execution = replace(loaded.file.execution, **changes)  # type: ignore[arg-type]
+    loaded = replace(loaded, file=replace(loaded.file, execution=execution))
     chosen = make_executor(executor, workers, address, loaded.file.execution.gpus)
     hush = quiet or executor != "serial"
     summary = run_grid(loaded, chosen, work, runs_dir, data_dir, hush, (lambda line: None) if quiet else _say)

@@ -7,6 +7,7 @@ An executor computes jobs in any order and yields an outcome for each; it never 
 
 import os
 import signal
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -106,6 +107,9 @@ def stopped_by_sigterm() -> Iterator[None]:
     def stop(number: int, frame: FrameType | None) -> None:
         raise Interruption(number, "stopped by SIGTERM; the same call goes on")
 
+    if threading.current_thread() is not threading.main_thread():
+        yield  # only the main thread may set handlers
+        return
     before = signal.signal(signal.SIGTERM, stop)
     try:
         yield

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from manicap.bench.cell import Job, Outcome, Work
-from manicap.core.errors import Failure, UserError
+from manicap.core.errors import Failure, Interruption, UserError
 
 OBJECT_STORE_BYTES = 80 * 2**20
 """Configs and outcomes are all that travels."""
@@ -52,7 +52,7 @@ class RayExecutor:
         cpus = jobs[0].execution.threads or 1
         self._require_node(cpus)
         # Losses are counted and retried in one place for all executors, so not by Ray.
-        task = ray.remote(num_cpus=cpus, num_gpus=self.gpus, max_retries=0)(work)
+        task = ray.remote(num_cpus=cpus, num_gpus=self.gpus, max_retries=0)(_without_interruptions(work))
         pending: dict[Any, Job] = {task.remote(job): job for job in jobs}
         try:
             while pending:
@@ -70,8 +70,8 @@ class RayExecutor:
             outcome: Outcome = ray.get(reference)
             return outcome
         except ray.exceptions.RayTaskError as error:
-            # `work` turns a failure into an outcome; what comes here could not even be loaded, or was interrupted.
-            return Outcome(job.cell.name, "lost", f"its Ray task ended: {error.cause!r}")
+            # `work` turns a failure into an outcome; what comes here could not even be loaded.
+            return Outcome(job.cell.name, "failed", f"its Ray task could not run: {error.cause!r}", str(error))
         except ray.exceptions.RayError as error:
             return Outcome(job.cell.name, "lost", str(error).splitlines()[0])
 
@@ -83,3 +83,15 @@ class RayExecutor:
         if not any(node.get("CPU", 0) >= cpus and node.get("GPU", 0) >= self.gpus for node in nodes):
             offered = "; ".join(f"{node.get('CPU', 0):g} CPUs and {node.get('GPU', 0):g} GPUs" for node in nodes)
             raise UserError(f"a run needs {cpus} CPUs and {self.gpus:g} GPUs on one node; the nodes have {offered}")
+
+
+def _without_interruptions(work: Work) -> Work:
+    """A node that is drained sends SIGTERM: the run writes its checkpoint, and its cell goes on elsewhere."""
+
+    def guarded(job: Job) -> Outcome:
+        try:
+            return work(job)
+        except Interruption as interruption:
+            return Outcome(job.cell.name, "lost", str(interruption))
+
+    return guarded
