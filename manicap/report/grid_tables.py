@@ -28,10 +28,12 @@ def difference(entry: Entry) -> str:
 
 
 def estimate(found: Estimate | None, sign: bool = False) -> str:
-    """`0.71 [0.65, 0.77]`"""
+    """`0.71 [0.65, 0.77]`; of single runs the value alone, because a point is no interval."""
     if found is None:
         return ""
     kind = "+.3f" if sign else ".3f"
+    if found.interval.low == found.interval.high:
+        return f"{found.value:{kind}}"
     return f"{found.value:{kind}} [{found.interval.low:{kind}}, {found.interval.high:{kind}}]"
 
 

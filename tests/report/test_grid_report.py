@@ -113,6 +113,7 @@ def test_a_single_run_has_no_deviation_and_a_point_as_interval(runs_dir):
     part = Summary(grid, gather_scores(grid, runs_dir), "output", "f1")
     assert part.table.entries["pong", "st-dim"].deviation is None
     assert part.sweeps[0].points[0].interval == Interval(0.7005, 0.7005)
+    assert "[" not in markdown("t", "", [part])  # which is not shown as one
 
 
 def test_a_sweep_has_the_points_that_were_run(part):
