@@ -38,6 +38,11 @@ def kill_node_when_held(cluster, marker, deadline_seconds=60):
     cluster.remove_node(cluster.doomed, allow_graceful=False)
 
 
+def test_an_address_where_nobody_listens_is_told_at_once():
+    with pytest.raises(UserError, match="there is no Ray cluster at '127.0.0.1:1': .*refused"):
+        make_executor("ray", address="127.0.0.1:1")
+
+
 def test_a_node_killed_in_the_middle_costs_the_steps_since_the_checkpoint(cluster, data_dir, tmp_path):
     grid = small_grid(methods=["st-dim"], seeds=[0, 1])
     (tmp_path / "ray").mkdir()

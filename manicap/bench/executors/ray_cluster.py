@@ -7,6 +7,7 @@ A task whose worker or node dies is sent again by the loop in `base`, and its ru
 """
 
 import os
+import socket
 import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -18,6 +19,7 @@ OBJECT_STORE_BYTES = 80 * 2**20
 """Configs and outcomes are all that travels."""
 LOOPBACK = "127.0.0.2" if sys.platform == "linux" else None
 """Ray would turn 127.0.0.1 into the machine's outward address."""
+CONNECT_SECONDS = 5
 STOP_SECONDS = 30
 """How long an interrupted grid waits for its runs' last checkpoints."""
 
@@ -43,8 +45,9 @@ class RayExecutor:
                     log_to_driver=False,
                 )
             else:
+                _require_listener(address)
                 ray.init(address=address, log_to_driver=False)
-        except ConnectionError as error:
+        except OSError as error:  # ConnectionError is one
             raise UserError(f"there is no Ray cluster at {address!r}: {error}") from None
 
     def run(self, work: Work, jobs: Sequence[Job]) -> Iterator[Outcome]:
@@ -83,6 +86,13 @@ class RayExecutor:
         if not any(node.get("CPU", 0) >= cpus and node.get("GPU", 0) >= self.gpus for node in nodes):
             offered = "; ".join(f"{node.get('CPU', 0):g} CPUs and {node.get('GPU', 0):g} GPUs" for node in nodes)
             raise UserError(f"a run needs {cpus} CPUs and {self.gpus:g} GPUs on one node; the nodes have {offered}")
+
+
+def _require_listener(address: str) -> None:
+    """Ray itself would try for minutes to reach an address where nobody listens."""
+    host, _, port = address.rpartition(":")
+    if host and port.isdigit() and "/" not in host:
+        socket.create_connection((host, int(port)), timeout=CONNECT_SECONDS).close()
 
 
 def _without_interruptions(work: Work) -> Work:
