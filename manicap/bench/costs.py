@@ -17,7 +17,7 @@ from manicap.atari.protocol import find_protocol
 from manicap.bench.evaluation import EvaluationConfig
 from manicap.bench.grid import Cell
 from manicap.bench.image_evaluation import ImageEvaluationConfig
-from manicap.evaluate.evaluation import PROTOCOL_STEPS
+from manicap.evaluate.evaluation import STEPS_AN_EPOCH
 from manicap.evaluate.knn import NearestNeighbors
 from manicap.evaluate.logistic import LogisticConfig, LogisticProbes
 from manicap.evaluate.probes import LinearConfig, LinearProbes
@@ -140,7 +140,7 @@ def atari_probe_seconds(evaluation: EvaluationConfig, width: int) -> float:
     probe: Any
     if evaluation.probe == "linear":
         probe = LinearProbes(LinearConfig(max_epochs=1), protocol)
-        times = PROBE_EPOCHS * max(1, PROTOCOL_STEPS // evaluation.probe_steps)
+        times = PROBE_EPOCHS * max(1, STEPS_AN_EPOCH // evaluation.probe_steps)
     elif evaluation.probe == "logistic":
         probe = LogisticProbes(LogisticConfig(max_iterations=LOGISTIC_SAMPLE))
         times = LogisticConfig.max_iterations // LOGISTIC_SAMPLE

@@ -10,7 +10,7 @@ from manicap.atari.games import GAME_LISTS, find_game
 from manicap.atari.store import StoreConfig
 from manicap.bench import image_run, run
 from manicap.bench.evaluation import EvaluationConfig, evaluate_run, preset_evaluation
-from manicap.bench.image_evaluation import ImageEvaluationConfig, evaluate_image_run, preset_image_evaluation
+from manicap.bench.image_evaluation import ImageEvaluationConfig, evaluate_image_run
 from manicap.images.selection import require_dataset
 from manicap.methods.base import Domain, PresetName
 from manicap.train.config import preset_config
@@ -79,7 +79,7 @@ DOMAINS: dict[Domain, BenchDomain] = {
             preset, dataset, method, settings.get("protocol", "clean")
         ),
         evaluation_type=ImageEvaluationConfig,
-        preset_evaluation=preset_image_evaluation,
+        preset_evaluation=lambda preset: ImageEvaluationConfig(),
         shared=("protocol",),
         prepare=lambda config, evaluations, data_dir, workers, quiet: None,
         run_job=image_run.run_image_job,
