@@ -25,8 +25,13 @@ def run_job(
     execution: Execution = Execution(),  # noqa: B008 - frozen
     runs_dir: Path = RUNS_DIR,
     data_dir: Path = DATA_DIR,
+    converged: bool = False,
 ) -> list[Path]:
-    """Train and probe `config` for every seed. Each run's directory ends with `result.json`."""
+    """Train and probe `config` for every seed. Each run's directory ends with `result.json`.
+
+    `converged` puts the scores of a converged logistic regression beside those of the linear probe. The protocol's
+    probe stops early on features that it learns slowly; this one tells what is linearly there.
+    """
     run_dirs = []
     for seed in dict.fromkeys(seeds):
         seeded = replace(config, seed=seed)
@@ -35,6 +40,11 @@ def run_job(
             print(f"{run_dir}: {'trained before' if _is_trained(run_dir) else 'training'}", file=sys.stderr)
         pretrain(seeded, run_dir, execution, data_dir, observe=measure_batch)
         result = evaluate_run(run_dir, evaluation, data_dir, execution.threads, execution.quiet)
+        if converged and evaluation.probe == "linear":
+            sharper = replace(evaluation, probe="logistic")
+            result["converged"] = evaluate_run(run_dir, sharper, data_dir, execution.threads, execution.quiet)[
+                "evaluation"
+            ]
         result["differences_from_paper"] = differences_from_paper(result, len(set(seeds)))
         write_result(run_dir / "result.json", result)
         predictions = result_path(run_dir, evaluation).with_suffix(".npz")

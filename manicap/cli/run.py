@@ -32,6 +32,7 @@ def run(
     execution: Execution,
     preset: PresetName = "quick",
     seeds: tuple[int, ...] = (0,),
+    converged: bool = True,
     runs_dir: Path = RUNS_DIR,
     data_dir: Path = DATA_DIR,
 ) -> None:
@@ -51,13 +52,15 @@ def run(
         preset: quick (minutes on two cores), standard (an hour or two), paper (the paper's setting). Other
             flags change single values of it.
         seeds: Seeds, one run each.
+        converged: Fit a converged logistic regression too: the protocol's probe stops early on features that it learns
+            slowly, an untrained network's among them.
         runs_dir: Where runs live.
         data_dir: Where stores live.
     """
     shared = replace(config, protocol=evaluation.protocol, annotation_set=evaluation.annotation_set)
     plain = plain_config(shared)
     assert isinstance(plain, PretrainConfig)
-    run_dirs = run_job(plain, evaluation, seeds, execution, runs_dir, data_dir)
+    run_dirs = run_job(plain, evaluation, seeds, execution, runs_dir, data_dir, converged)
     results = [read_result(run_dir / "result.json") for run_dir in run_dirs]
     console = Console()
     console.print(job_table(results))
@@ -80,10 +83,11 @@ def run_for_arguments(arguments: Sequence[str]) -> Callable[..., None]:
         execution: Execution = Execution(),  # noqa: B008 - frozen
         preset: PresetName = preset,
         seeds: tuple[int, ...] = (0,),
+        converged: bool = True,
         runs_dir: Path = RUNS_DIR,
         data_dir: Path = DATA_DIR,
     ) -> None:
-        run(config, evaluation, execution, preset, seeds, runs_dir, data_dir)
+        run(config, evaluation, execution, preset, seeds, converged, runs_dir, data_dir)
 
     specialised.__doc__ = run.__doc__
     return specialised

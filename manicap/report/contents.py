@@ -130,6 +130,8 @@ class RunPage:
     """As named in the published scores: its column is set beside ours."""
     overall: ScoreRow
     """The mean over categories; its F1 is the page's headline."""
+    converged: ScoreRow | None = None
+    """The same by a converged logistic regression: what is linearly there."""
     rows: tuple[ScoreRow, ...] = ()
     caveat: str = ""
     """What differs from the paper's setting, in one sentence."""

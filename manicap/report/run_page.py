@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +49,7 @@ def write_run_page(run_dir: Path, data_dir: Path) -> Path:
         title=f"{find_game(result['game']).title}: {result['method']}",
         method=result["method"],
         overall=_row("mean over categories", result, None),
+        converged=_converged(result),
         rows=tuple(_row(name.replace("_", " "), result, name) for name in _categories(result)),
         caveat="; ".join(result["differences_from_paper"]) + "." if result["differences_from_paper"] else "",
         facts=_facts(result),
@@ -87,6 +89,13 @@ def _row(name: str, result: Mapping[str, Any], category: str | None) -> ScoreRow
             for entry in published
         ),
     )
+
+
+def _converged(result: Mapping[str, Any]) -> ScoreRow | None:
+    if "converged" not in result:
+        return None
+    row = _row("mean, converged probe", {**result, "evaluation": result["converged"]}, None)
+    return replace(row, published=())
 
 
 def _variables(result: Mapping[str, Any]) -> tuple[VariableScore, ...]:

@@ -49,6 +49,11 @@ def scores(page: RunPage) -> str:
     methods = list(dict.fromkeys(item.method for row in (*page.rows, page.overall) for item in row.published))
     source = f" {escape(page.published_source)}" if page.published_source else ""
     note = "Probes are linear and see frozen features. F1 is weighted by how often a value occurs."
+    if page.converged is not None:
+        note += (
+            " The protocol's probe stops early on features that it learns slowly; the converged probe, a logistic"
+            " regression, tells what is linearly there."
+        )
     if methods:
         note += f" Columns under “published” are as printed.{source}"
     tables = "".join(
@@ -64,7 +69,7 @@ def scores(page: RunPage) -> str:
 
 
 def _score_table(page: RunPage, methods: Sequence[str], key: str, label: str) -> str:
-    rows = (*page.rows, page.overall)
+    rows = (*page.rows, page.overall, *([page.converged] if page.converged else []))
     floors = [
         (name, attribute)
         for name, attribute in (("untrained", "untrained"), ("commonest", "majority"), ("supervised", "supervised"))

@@ -29,6 +29,8 @@ def job_table(results: Sequence[Mapping[str, Any]]) -> Table:
         table.add_row(category.replace("_", " "), *_cells(results, category))
     table.add_section()
     table.add_row("mean over categories", *_cells(results, None), style="bold")
+    if all("converged" in result for result in results):
+        table.add_row("mean, converged probe", *_cells(results, None, "converged"))
     published = published_scores(first["game"])
     if published:
         table.add_section()
@@ -78,11 +80,11 @@ def _over_seeds(results: Sequence[Mapping[str, Any]], *path: str) -> str:
     return _with_deviation(mean(values), stdev(values) if len(values) > 1 else None)
 
 
-def _cells(results: Sequence[Mapping[str, Any]], category: str | None) -> list[str]:
+def _cells(results: Sequence[Mapping[str, Any]], category: str | None, source: str = "evaluation") -> list[str]:
     def over_seeds(metric: str, *path: str) -> str:
         values = []
         for result in results:
-            scores: Any = result["evaluation"]
+            scores: Any = result[source]
             for key in path:
                 scores = scores[key]
             values.append((scores if category is None else scores["categories"][category])[metric])

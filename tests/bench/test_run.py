@@ -1,16 +1,21 @@
 """The main job on a small scale: real games, real training, real probes."""
 
+import copy
+import io
 import json
+import shutil
 from dataclasses import replace
 
 import pytest
+from rich.console import Console
 
 from manicap.bench.evaluation import EvaluationConfig, evaluate_run, preset_evaluation
 from manicap.bench.run import differences_from_paper, run_job
 from manicap.cli.main import main
 from manicap.core.errors import UserError
-from manicap.core.results import read_result
+from manicap.core.results import read_result, write_result
 from manicap.report.run_page import write_run_page
+from manicap.report.tables import job_table
 from manicap.train.config import preset_config
 from manicap.train.setup import Execution
 from tests.methods.small import small_config
@@ -121,3 +126,20 @@ def test_compare_of_a_directory_that_is_no_run_says_so(tmp_path, capsys):
         main(["compare", str(tmp_path)])
     assert caught.value.code == 2
     assert f"not a finished run: {tmp_path}" in capsys.readouterr().err
+
+
+def test_a_converged_probe_stands_beside_the_protocols(job, data_dir, tmp_path):
+    run_dir = tmp_path / "run"
+    shutil.copytree(job["st-dim"][0], run_dir)
+    result = read_result(run_dir / "result.json")
+    result["converged"] = copy.deepcopy(result["evaluation"])
+    result["converged"]["scores"]["f1"], result["converged"]["floors"]["untrained"]["f1"] = 0.1234, 0.4321
+    write_result(run_dir / "result.json", result)
+    console = Console(width=200, record=True, file=io.StringIO())
+    console.print(job_table([result]))
+    (row,) = [line for line in console.export_text().splitlines() if "converged" in line]
+    assert "0.123" in row
+    assert "0.432" in row
+    page = write_run_page(run_dir, data_dir).read_text()
+    assert "mean, converged probe" in page
+    assert "0.123" in page

@@ -98,7 +98,7 @@ def test_sigterm_stops_all_workers_in_good_order(tmp_path, data_dir, capsys):
     assert "checkpoint at step" in text
 
 
-def wait_for(condition, seconds=60):
+def wait_for(condition, seconds=300):
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         if found := condition():
