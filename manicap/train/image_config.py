@@ -96,14 +96,13 @@ def preset_image_config(name: PresetName, dataset: str, method: str, protocol: I
     tsai2021 checks every fifth epoch and keeps the weights of the best check, as its code does.
     """
     settings: Any = find_method_for("images", method).settings_type.preset(name)
-    if dataset == "stl10" and hasattr(settings, "stem"):
+    if dataset == "stl10":
         settings = replace(settings, stem="stl10")
     common: dict[str, Any] = {"dataset": dataset, "method": method, "protocol": protocol}
     if protocol == "tsai2021":
         common |= {"check_every": 5, "weights": "best"}
     if name == "quick":
-        settings = replace(settings, encoder_width=32, stem="stl10")
-        return ImageConfig(**common, settings=settings, num_images=10_000, max_epochs=10)
+        return ImageConfig(**common, settings=settings, num_images=10_000, view_size=24, max_epochs=30)
     if name == "standard":
         return ImageConfig(**common, settings=settings, max_epochs=50)
     return ImageConfig(**common, settings=settings)
