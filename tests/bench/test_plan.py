@@ -12,10 +12,10 @@ from tests.bench.small_grid import small_grid
 def test_steps_are_the_epochs_of_the_training_split_or_the_limit():
     # 80 % of 100,000 frames in batches of 64 are 1,250 steps an epoch, for 100 epochs.
     assert num_steps(preset_config("paper", "pong", "dim-c+")) == 125_000
-    assert num_steps(preset_config("quick", "pong", "dim-c+")) == 600
-    # 50,000 images in batches of 128 are 390 full batches, for 1000 epochs; 10,000 images 78, for 10.
+    assert num_steps(preset_config("quick", "pong", "dim-c+")) == 500
+    # 50,000 images in batches of 128 are 390 full batches, for 1000 epochs; 10,000 images 78, for 30.
     assert num_steps(preset_image_config("paper", "cifar10", "simclr", "tsai2021")) == 390_000
-    assert num_steps(preset_image_config("quick", "cifar10", "simclr", "clean")) == 780
+    assert num_steps(preset_image_config("quick", "cifar10", "simclr", "clean")) == 2_340
 
 
 def test_stores_are_counted_once_and_training_by_the_measured_step():

@@ -141,5 +141,5 @@ def test_a_converged_probe_stands_beside_the_protocols(job, data_dir, tmp_path):
     assert "0.123" in row
     assert "0.432" in row
     page = write_run_page(run_dir, data_dir).read_text()
-    assert "mean, converged probe" in page
+    assert "Mean, converged probe" in page
     assert "0.12" in page
