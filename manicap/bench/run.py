@@ -11,6 +11,8 @@ from manicap.bench.evaluation import EvaluationConfig, evaluate_run, result_path
 from manicap.core.paths import DATA_DIR, RUNS_DIR
 from manicap.core.results import write_result
 from manicap.evaluate.diagnostics.training import measure_batch
+from manicap.methods import find_method
+from manicap.methods.base import PresetName
 from manicap.train.config import PretrainConfig, preset_config
 from manicap.train.loop import pretrain
 from manicap.train.setup import Execution
@@ -26,31 +28,38 @@ def run_job(
     runs_dir: Path = RUNS_DIR,
     data_dir: Path = DATA_DIR,
     converged: bool = False,
+    ceiling: PretrainConfig | None = None,
 ) -> list[Path]:
     """Train and probe `config` for every seed. Each run's directory ends with `result.json`.
 
     `converged` puts the scores of a converged logistic regression beside those of the linear probe. The protocol's
-    probe stops early on features that it learns slowly; this one tells what is linearly there.
+    probe stops early on features that it learns slowly; this one tells what is linearly there. `ceiling` is a run to
+    train and probe too (see `supervised_config`), whose scores are shown beside.
     """
     run_dirs = []
     for seed in dict.fromkeys(seeds):
-        seeded = replace(config, seed=seed)
-        run_dir = runs_dir / seeded.run_name
-        if not execution.quiet:
-            print(f"{run_dir}: {'trained before' if _is_trained(run_dir) else 'training'}", file=sys.stderr)
-        pretrain(seeded, run_dir, execution, data_dir, observe=measure_batch)
-        result = evaluate_run(run_dir, evaluation, data_dir, execution.threads, execution.quiet)
+
+        def probed(run_dir: Path, how: EvaluationConfig = evaluation) -> dict[str, Any]:
+            return evaluate_run(run_dir, how, data_dir, execution.threads, execution.quiet)
+
+        run_dir = _trained(replace(config, seed=seed), execution, runs_dir, data_dir)
+        result = probed(run_dir)
         if converged and evaluation.probe == "linear":
-            sharper = replace(evaluation, probe="logistic")
-            result["converged"] = evaluate_run(run_dir, sharper, data_dir, execution.threads, execution.quiet)[
-                "evaluation"
-            ]
+            result["converged"] = probed(run_dir, replace(evaluation, probe="logistic"))["evaluation"]
+        if ceiling is not None:
+            top = _trained(replace(ceiling, seed=seed), execution, runs_dir, data_dir)
+            result["supervised"] = probed(top)["evaluation"]
         result["differences_from_paper"] = differences_from_paper(result, len(set(seeds)))
         write_result(run_dir / "result.json", result)
         predictions = result_path(run_dir, evaluation).with_suffix(".npz")
         shutil.copyfile(predictions, run_dir / "predictions.npz")
         run_dirs.append(run_dir)
     return run_dirs
+
+
+def supervised_config(config: PretrainConfig, preset: PresetName) -> PretrainConfig:
+    """The same frames, batches and steps for the network trained on the labels."""
+    return replace(config, method="supervised", settings=find_method("supervised").settings_type.preset(preset))
 
 
 def differences_from_paper(result: dict[str, Any], num_seeds: int) -> list[str]:
@@ -82,5 +91,10 @@ def differences_from_paper(result: dict[str, Any], num_seeds: int) -> list[str]:
     return found
 
 
-def _is_trained(run_dir: Path) -> bool:
-    return (run_dir / "encoder.json").is_file()
+def _trained(config: PretrainConfig, execution: Execution, runs_dir: Path, data_dir: Path) -> Path:
+    run_dir = runs_dir / config.run_name
+    if not execution.quiet:
+        known = (run_dir / "encoder.json").is_file()
+        print(f"{run_dir}: {'trained before' if known else 'training'}", file=sys.stderr)
+    pretrain(config, run_dir, execution, data_dir, observe=measure_batch)
+    return run_dir

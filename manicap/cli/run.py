@@ -9,7 +9,7 @@ import tyro
 from rich.console import Console
 
 from manicap.bench.evaluation import EvaluationConfig, evaluate_run, preset_evaluation, require_runs
-from manicap.bench.run import run_job
+from manicap.bench.run import run_job, supervised_config
 from manicap.cli.images import compare_images, evaluate_images, names_image_run
 from manicap.cli.train import chosen_preset, preset_default, value_of
 from manicap.core.paths import DATA_DIR, RUNS_DIR
@@ -33,6 +33,7 @@ def run(
     preset: PresetName = "quick",
     seeds: tuple[int, ...] = (0,),
     converged: bool = True,
+    ceiling: bool = False,
     runs_dir: Path = RUNS_DIR,
     data_dir: Path = DATA_DIR,
 ) -> None:
@@ -54,13 +55,15 @@ def run(
         seeds: Seeds, one run each.
         converged: Fit a converged logistic regression too: the protocol's probe stops early on features that it learns
             slowly, an untrained network's among them.
+        ceiling: Train the same network on the labels too, at the same budget, and show how far it gets.
         runs_dir: Where runs live.
         data_dir: Where stores live.
     """
     shared = replace(config, protocol=evaluation.protocol, annotation_set=evaluation.annotation_set)
     plain = plain_config(shared)
     assert isinstance(plain, PretrainConfig)
-    run_dirs = run_job(plain, evaluation, seeds, execution, runs_dir, data_dir, converged)
+    supervised = supervised_config(plain, preset) if ceiling else None
+    run_dirs = run_job(plain, evaluation, seeds, execution, runs_dir, data_dir, converged, supervised)
     results = [read_result(run_dir / "result.json") for run_dir in run_dirs]
     console = Console()
     console.print(job_table(results))
@@ -84,10 +87,11 @@ def run_for_arguments(arguments: Sequence[str]) -> Callable[..., None]:
         preset: PresetName = preset,
         seeds: tuple[int, ...] = (0,),
         converged: bool = True,
+        ceiling: bool = False,
         runs_dir: Path = RUNS_DIR,
         data_dir: Path = DATA_DIR,
     ) -> None:
-        run(config, evaluation, execution, preset, seeds, converged, runs_dir, data_dir)
+        run(config, evaluation, execution, preset, seeds, converged, ceiling, runs_dir, data_dir)
 
     specialised.__doc__ = run.__doc__
     return specialised
@@ -96,7 +100,13 @@ def run_for_arguments(arguments: Sequence[str]) -> Callable[..., None]:
 run.for_arguments = run_for_arguments  # type: ignore[attr-defined]
 
 
-def evaluate(run: RunPath, config: EvaluationConfig, threads: int | None = None, data_dir: Path = DATA_DIR) -> None:
+def evaluate(
+    run: RunPath,
+    config: EvaluationConfig,
+    beside: Path | None = None,
+    threads: int | None = None,
+    data_dir: Path = DATA_DIR,
+) -> None:
     """Probe the encoder of a finished run. Each way of probing is measured once and kept beside the run.
 
     At the width that all methods share: manicap evaluate RUN --probe-input backbone
@@ -104,11 +114,16 @@ def evaluate(run: RunPath, config: EvaluationConfig, threads: int | None = None,
     Args:
         run: Directory of the run.
         config: How to probe it.
+        beside: Another run, probed alike and shown in a column of its own; one of the method supervised is the ceiling.
         threads: CPU threads; all cores if absent.
         data_dir: Where stores live.
     """
-    require_runs((run,))
-    print(Evaluation.from_dict(evaluate_run(run, config, data_dir, threads)["evaluation"]))
+    require_runs((run,) if beside is None else (run, beside))
+    evaluation = Evaluation.from_dict(evaluate_run(run, config, data_dir, threads)["evaluation"])
+    if beside is not None:
+        other = evaluate_run(beside, config, data_dir, threads)
+        evaluation.add_floor(other["method"], Evaluation.from_dict(other["evaluation"]))
+    print(evaluation)
 
 
 def compare(

@@ -84,6 +84,7 @@ def _row(name: str, result: Mapping[str, Any], category: str | None) -> ScoreRow
         ours,
         untrained=_score(evaluation["floors"].get("untrained"), category),
         majority=_score(evaluation["floors"].get("majority"), category),
+        supervised=_score(result["supervised"]["scores"], category) if "supervised" in result else None,
         published=tuple(
             PublishedScore(entry.method, Score(entry.f1, entry.accuracy, entry.f1_std, entry.accuracy_std))
             for entry in published
@@ -95,7 +96,7 @@ def _converged(result: Mapping[str, Any]) -> ScoreRow | None:
     if "converged" not in result:
         return None
     row = _row("mean, converged probe", {**result, "evaluation": result["converged"]}, None)
-    return replace(row, published=())
+    return replace(row, supervised=None, published=())
 
 
 def _variables(result: Mapping[str, Any]) -> tuple[VariableScore, ...]:
@@ -115,7 +116,7 @@ def _variables(result: Mapping[str, Any]) -> tuple[VariableScore, ...]:
 
 
 def _facts(result: Mapping[str, Any]) -> tuple[Fact, ...]:
-    config, evaluation = result["pretrain_config"], result["evaluation"]
+    config, evaluation, above = result["pretrain_config"], result["evaluation"], result.get("supervised")
     counts = evaluation["counts"]
     settings = ", ".join(f"{name} {value}" for name, value in config["settings"].items())
     probe_input = result["evaluation_config"]["probe_input"]
@@ -128,6 +129,7 @@ def _facts(result: Mapping[str, Any]) -> tuple[Fact, ...]:
         "Probe frames": ", ".join(f"{counts[f'frames_{name}']:,} {name}" for name in ("train", "val", "test")),
         "Protocol": evaluation["protocol"],
         "Annotations": evaluation["annotation_set"],
+        **({"Supervised": f"the same steps on the labels, {above['width']:,} features"} if above else {}),
         "Versions": ", ".join(f"{name} {number}" for name, number in sorted(result["versions"].items())),
     }
     return tuple(Fact(name, value) for name, value in entries.items())

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from statistics import mean, stdev
 from typing import Any
 
+from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from manicap.atari.annotations import CATEGORIES
@@ -21,16 +22,19 @@ def job_table(results: Sequence[Mapping[str, Any]]) -> Table:
         f" annotations {evaluation['annotation_set']}, {evaluation['probe']} probe on"
         f" {evaluation['width']} features ({first['evaluation_config']['probe_input']}), seeds {seeds}"
     )
-    table = Table(title=title)
-    table.add_column("category")
+    # Without inner borders, a terminal of 80 columns holds it.
+    table = Table(title=title, box=SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
+    table.add_column("category", no_wrap=True)
     for name in ("F1", "untrained F1", "majority F1", "accuracy", "untrained accuracy"):
-        table.add_column(name, justify="right")
+        table.add_column(name, justify="right", min_width=max(map(len, name.split())))
     for category in sorted(evaluation["categories"], key=CATEGORIES.index):
         table.add_row(category.replace("_", " "), *_cells(results, category))
     table.add_section()
     table.add_row("mean over categories", *_cells(results, None), style="bold")
     if all("converged" in result for result in results):
         table.add_row("mean, converged probe", *_cells(results, None, "converged"))
+    if all("supervised" in result for result in results):
+        table.add_row(f"supervised ({first['supervised']['width']} features)", *_cells(results, None, "supervised"))
     published = published_scores(first["game"])
     if published:
         table.add_section()

@@ -10,13 +10,13 @@ import pytest
 from rich.console import Console
 
 from manicap.bench.evaluation import EvaluationConfig, evaluate_run, preset_evaluation
-from manicap.bench.run import differences_from_paper, run_job
+from manicap.bench.run import differences_from_paper, run_job, supervised_config
 from manicap.cli.main import main
 from manicap.core.errors import UserError
 from manicap.core.results import read_result, write_result
 from manicap.report.run_page import write_run_page
 from manicap.report.tables import job_table
-from manicap.train.config import preset_config
+from manicap.train.config import preset_config, read_config
 from manicap.train.setup import Execution
 from tests.methods.small import small_config
 
@@ -143,3 +143,27 @@ def test_a_converged_probe_stands_beside_the_protocols(job, data_dir, tmp_path):
     page = write_run_page(run_dir, data_dir).read_text()
     assert "Mean, converged probe" in page
     assert "0.12" in page
+
+
+def test_the_supervised_ceiling_is_trained_at_the_same_budget_and_shown_beside(job, data_dir, tmp_path, capsys):
+    run_dir = job["st-dim"][0]
+    config = read_config(run_dir / "config.toml")
+    shutil.copytree(run_dir, tmp_path / config.run_name)
+    ceiling = supervised_config(config, "quick")
+    assert (ceiling.max_steps, ceiling.collect_steps) == (config.max_steps, config.collect_steps)
+
+    run_job(config, EVALUATION, (config.seed,), EXECUTION, tmp_path, data_dir, ceiling=ceiling)
+
+    result = read_result(tmp_path / config.run_name / "result.json")
+    alone = read_result(next((tmp_path / ceiling.run_name / "results").glob("*.json")))
+    assert result["supervised"]["scores"] == alone["evaluation"]["scores"]
+    assert alone["method"] == "supervised"
+    console = Console(width=200, record=True, file=io.StringIO())
+    console.print(job_table([result]))
+    (row,) = [line for line in console.export_text().splitlines() if "supervised" in line]
+    assert f"{result['supervised']['scores']['f1']:.3f}" in row
+    assert ">supervised</th>" in write_run_page(tmp_path / config.run_name, data_dir).read_text()
+
+    flags = ["--probe-steps", "1600", "--probe", "knn", "--data-dir", str(data_dir), "--threads", "1"]
+    main(["evaluate", str(run_dir), "--beside", str(tmp_path / ceiling.run_name), *flags])
+    assert "supervised" in capsys.readouterr().out
