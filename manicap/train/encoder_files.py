@@ -117,6 +117,6 @@ def load_encoder(
     method_type = find_method(description["method"])
     settings = from_dict(method_type.settings_type, description["settings"], source=f"{run_dir}/encoder.json")
     with torch.device("meta"):  # the training parts keep their shapes and take no memory
-        method = method_type(settings, MethodContext(tuple(description["input_shape"])))
+        method = method_type(settings, MethodContext(tuple(description["input_shape"]), num_variables=1))
     method.load_state_dict(state, strict=False, assign=True)
     return FrozenEncoder(method, probe_input, f"{description['sha256'][weights]}-{probe_input}")
