@@ -25,14 +25,16 @@ from manicap.evaluate.diagnostics.manifold_capacity import manifold_capacity
 from manicap.evaluate.diagnostics.membership import chart_usage
 from manicap.evaluate.diagnostics.spectrum import lidar
 from manicap.evaluate.diagnostics.summary import measure_features, measure_heads, measure_membership, measure_pairs
+from manicap.evaluate.diagnostics.training import heads_of
 from manicap.evaluate.encoders import FrozenEncoder
 from manicap.evaluate.features import Features, extract_features
 from manicap.methods.base import Method, MethodContext, ProbeInput
-from manicap.nn.heads import Heads, Membership
+from manicap.nn.heads import Membership
 from manicap.train.checkpoint import CheckpointStore
 from manicap.train.config import PretrainConfig, read_config
 from manicap.train.device import set_threads
 from manicap.train.encoder_files import load_encoder
+from manicap.train.run_config import RunConfig
 from manicap.train.setup import build_method
 
 BATCH = 64
@@ -91,7 +93,8 @@ def diagnose_run(
     measures["lidar"] = lidar(groups)
     measures |= measure_pairs(*window_pairs(groups), BATCH)
     measures |= own_bounds(run_dir, pretrain_config)
-    heads, notes = measure_run_heads(run_dir, pretrain_config, store, rows[:, 0])
+    first_frames = torch.from_numpy(np.array(store.frames[rows[:, 0]]))[:, None]
+    heads, notes = measure_run_heads(run_dir, pretrain_config, first_frames)
     measures |= heads.pop("measures", {})
     capacity = capacity_by_variable(features_of(splits.test.rows), store, splits, pretrain_config, config)
     if capacity:
@@ -104,7 +107,7 @@ def diagnose_run(
         "encoder": encoder.fingerprint,
         "width": int(groups.shape[2]),
         "diagnosis_config": to_dict(config),
-        "measures": {name: _json_number(value) for name, value in measures.items()},
+        "measures": {name: json_number(value) for name, value in measures.items()},
         "manifold_capacity": capacity,
         **heads,
         "notes": notes,
@@ -127,9 +130,9 @@ def window_rows(store: Store, part: Part, count: int, length: int) -> Rows:
     return chosen[:, None] + np.arange(length)
 
 
-def window_pairs(groups: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+def window_pairs(groups: NDArray[Any], batch_size: int = BATCH) -> tuple[NDArray[Any], NDArray[Any]]:
     """Frames (t, t+1) of all windows, ordered so that the pairs of a batch come from different windows."""
-    usable = groups[: len(groups) // BATCH * BATCH, : groups.shape[1] // 2 * 2]
+    usable = groups[: len(groups) // batch_size * batch_size, : groups.shape[1] // 2 * 2]
     first, second = (usable[:, offset::2].swapaxes(0, 1).reshape(-1, groups.shape[2]) for offset in (0, 1))
     return first, second
 
@@ -146,34 +149,32 @@ def own_bounds(run_dir: Path, config: PretrainConfig) -> dict[str, float]:
     return {**found, "own_ceiling": ceiling} if found else {}
 
 
-def measure_run_heads(
-    run_dir: Path, config: PretrainConfig, store: Store, rows: Rows
-) -> tuple[dict[str, Any], list[str]]:
+def measure_run_heads(run_dir: Path, config: RunConfig, inputs_BCHW: torch.Tensor) -> tuple[dict[str, Any], list[str]]:
     """Similarity of heads and use of charts, where the run has kept them; else a note that says why not."""
     method, notes = _method_with_heads(run_dir, config)
-    heads_module, membership = getattr(method, "heads", None), getattr(method, "membership", None)
-    if method is None or not isinstance(heads_module, Heads):
+    if method is None:
         return {}, notes
-    frames = torch.from_numpy(np.array(store.frames[rows]))[:, None]
+    heads_module, membership = heads_of(method), getattr(method, "membership", None)
+    assert heads_module is not None
     with torch.inference_mode():
-        features_BF = torch.cat([method.encoder(chunk).features_BF for chunk in frames.split(BATCH)])
+        features_BF = torch.cat([method.encoder(chunk).features_BF for chunk in inputs_BCHW.split(BATCH)])
         heads_BND = heads_module(features_BF).double().numpy()
         found: dict[str, Any] = {"measures": measure_heads(heads_BND)}
         if isinstance(membership, Membership):
             q_BN = membership(features_BF).double().numpy()
             found["measures"] |= measure_membership(q_BN)
             found["chart_usage"] = chart_usage(q_BN).tolist()
-    found["head_cka"] = [[_json_number(x) for x in row] for row in head_cka(heads_BND)]
+    found["head_cka"] = [[json_number(x) for x in row] for row in head_cka(heads_BND)]
     found["head_cosine"] = head_cosine(heads_BND).tolist()
     return found, notes
 
 
-def _method_with_heads(run_dir: Path, config: PretrainConfig) -> tuple[Method | None, list[str]]:
+def _method_with_heads(run_dir: Path, config: RunConfig) -> tuple[Method | None, list[str]]:
     encoder = load_encoder(run_dir)
     method = encoder.method
     if "heads" in method.inference_parts:
         return method, []
-    if not isinstance(getattr(method, "heads", None), Heads):
+    if heads_of(method) is None:
         return None, [f"{config.method} has no set of heads to compare"]
     state = CheckpointStore(run_dir / "checkpoints").load_newest(lambda line: None)
     if state is None:
@@ -208,6 +209,6 @@ def capacity_by_variable(
     return found
 
 
-def _json_number(value: float) -> float | None:
+def json_number(value: float) -> float | None:
     """JSON has no NaN and no infinity."""
     return float(value) if math.isfinite(value) else None

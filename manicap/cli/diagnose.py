@@ -1,17 +1,21 @@
 """`manicap diagnose`: what the representations of finished runs look like."""
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import tyro
 from rich.console import Console
 
 from manicap.bench.diagnosis import DiagnosisConfig, diagnose_run
 from manicap.bench.evaluation import require_runs
+from manicap.bench.image_diagnosis import ImageDiagnosisConfig, diagnose_image_run
+from manicap.cli.images import names_image_run
 from manicap.core.config import check_config
 from manicap.core.errors import UserError
 from manicap.core.paths import DATA_DIR
 from manicap.report.diagnostics import diagnostics_table
+from manicap.report.image_page import write_image_page
 from manicap.report.run_page import write_run_page
 
 RunPaths = Annotated[tuple[Path, ...], tyro.conf.Positional, tyro.conf.arg(help="Directories of the runs.")]
@@ -35,11 +39,47 @@ def diagnose(
         threads: CPU threads; all cores if absent.
         data_dir: Where stores live.
     """
+    _require(runs, config)
+    results = [diagnose_run(run, config, data_dir, threads) for run in runs]
+    _show(runs, results, lambda run: write_run_page(run, data_dir))
+
+
+def diagnose_images(
+    runs: RunPaths,
+    config: ImageDiagnosisConfig,
+    threads: int | None = None,
+    data_dir: Path = DATA_DIR,
+) -> None:
+    """Rank, spread, information, heads and manifold capacity of runs on images, and a warning where one has collapsed.
+
+    Each run keeps its numbers in diagnostics.json; docs/diagnostics.md says how to read them.
+
+    Did C+ raise the capacity? manicap diagnose runs/cifar10-simclr-s0-* runs/cifar10-simclr-c+-s0-*
+
+    Args:
+        runs: Directories of the runs.
+        config: What to measure them on.
+        threads: CPU threads; all cores if absent.
+        data_dir: Where datasets live.
+    """
+    _require(runs, config)
+    results = [diagnose_image_run(run, config, data_dir, threads) for run in runs]
+    _show(runs, results, lambda run: write_image_page(run, data_dir))
+
+
+# Runs on images are measured on other things.
+diagnose.for_arguments = lambda words: diagnose_images if names_image_run(words) else diagnose  # type: ignore[attr-defined]
+
+
+def _require(runs: tuple[Path, ...], config: DiagnosisConfig | ImageDiagnosisConfig) -> None:
     if not runs:
         raise UserError("say which runs: manicap diagnose RUN [RUN ...]")
     check_config(config)
     require_runs(runs)
-    results = [diagnose_run(run, config, data_dir, threads) for run in runs]
+
+
+def _show(runs: Sequence[Path], results: Sequence[dict[str, Any]], write_page: Callable[[Path], Path]) -> None:
+    """The table, what was noticed, and the page of each run that has one."""
     Console().print(diagnostics_table(results))
     for run, result in zip(runs, results, strict=True):
         for sentence in result["notes"]:
@@ -49,4 +89,4 @@ def diagnose(
         if not result["alarms"]:
             print(f"{run.name}: no sign of collapse")
         if (run / "result.json").is_file():
-            print(f"page: {write_run_page(run, data_dir)}")
+            print(f"page: {write_page(run)}")

@@ -17,7 +17,7 @@ def diagnosis_section(diagnosis: Diagnosis | None) -> str:
     notes = "".join(f'<p class="note">{escape(text)}</p>' for text in diagnosis.notes)
     body = alarms + notes + _facts(diagnosis.measures)
     if diagnosis.capacities:
-        note = "Manifold capacity (radius, dimension) of the frames that share a value of a variable."
+        note = "Manifold capacity (radius, dimension) of the frames that share a value of a variable, or of classes."
         body += f'<p class="note">{note}</p>{_facts(diagnosis.capacities)}'
     if diagnosis.nerve_svg:
         # As an image it can run no script and load nothing, whatever is in it.

@@ -15,7 +15,7 @@ MEASURES: dict[str, str] = {
     "effective_rank_centered": "effective rank, centred",
     "lidar": "LiDAR",
     "decay_exponent": "eigenvalue decay (alpha)",
-    "alignment": "alignment of (t, t+1)",
+    "alignment": "alignment of pairs (t, t+1), or views",
     "uniformity": "uniformity",
     "spread": "spread",
     "dead_fraction": "dead units, share",
@@ -32,7 +32,7 @@ MEASURES: dict[str, str] = {
     "membership_entropy": "membership entropy (nats)",
     "usage_entropy": "usage entropy of charts (nats)",
     "largest_chart": "share of the largest chart",
-    "manifold_capacity": "manifold capacity, mean over variables",
+    "manifold_capacity": "manifold capacity (mean over variables)",
     "manifold_radius": "manifold radius",
     "manifold_dimension": "manifold dimension",
 }
@@ -55,16 +55,20 @@ def capacity_rows(results: Sequence[Mapping[str, Any]]) -> list[tuple[str, list[
 
 def diagnostics_table(results: Sequence[Mapping[str, Any]]) -> Table:
     config = results[0]["diagnosis_config"]
-    title = f"Diagnostics on {config['probe_steps']:,} steps of play, features: {config['probe_input']}"
+    seen = (
+        f"{config['probe_steps']:,} steps of play" if "probe_steps" in config else f"{config['images']:,} test images"
+    )
+    title = f"Diagnostics on {seen}, features: {config['probe_input']}"
     table = Table(title=title)
     table.add_column("measure")
     for result in results:
-        heading = f"{result['method']} {result['game']}\nseed {result['seed']}, width {result['width']:,}"
+        subject = result.get("game") or result["dataset"]
+        heading = f"{result['method']} {subject}\nseed {result['seed']}, width {result['width']:,}"
         table.add_column(heading, justify="right")
     for label, cells in measure_rows(results):
         table.add_row(label, *cells)
     table.add_section()
-    table.add_row("manifold capacity by variable (radius, dimension)", style="bold")
+    table.add_row("manifold capacity by variable, or of classes (radius, dimension)", style="bold")
     for label, cells in capacity_rows(results):
         table.add_row(f"  {label}", *cells)
     return table

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from manicap.report.contents import Chart, Fact
+from manicap.report.contents import Chart, Diagnosis, Fact
 
 
 @dataclass(frozen=True)
@@ -50,3 +50,4 @@ class ImagePage:
     facts: tuple[Fact, ...] = ()
     charts: tuple[Chart, ...] = ()
     neighbors: tuple[NeighborRow, ...] = ()
+    diagnosis: Diagnosis | None = None

@@ -16,6 +16,7 @@ from manicap.evaluate.image_result import ImagePredictions
 from manicap.images.dataset import ImageRows
 from manicap.images.selection import open_images
 from manicap.report.contents import Chart, Fact, Series
+from manicap.report.diagnostics import observation_charts, read_diagnosis
 from manicap.report.image_contents import ImagePage, ImageScore, NeighborRow, Picture
 from manicap.report.page import build_page
 from manicap.report.png import image_text
@@ -24,7 +25,7 @@ LARGEST_PICTURE = 48
 
 
 def write_image_page(run_dir: Path, data_dir: Path) -> Path:
-    """Build `report.html` from `result.json`, `metrics.jsonl`, `predictions.npz` and the images."""
+    """Build `report.html` from `result.json`, `metrics.jsonl`, `predictions.npz`, `diagnostics.json` and the images."""
     result = read_result(run_dir / "result.json")
     evaluation = result["evaluation"]
     differences = result["differences_from_paper"]
@@ -38,8 +39,9 @@ def write_image_page(run_dir: Path, data_dir: Path) -> Path:
         published_source=IMAGE_SOURCE,
         caveat="; ".join(differences) + "." if differences else "",
         facts=_facts(result),
-        charts=_charts(run_dir / "metrics.jsonl"),
+        charts=(*_charts(run_dir / "metrics.jsonl"), *observation_charts(run_dir / "diagnostics.jsonl")),
         neighbors=_neighbors(run_dir, result, data_dir),
+        diagnosis=read_diagnosis(run_dir),
     )
     path = run_dir / "report.html"
     atomic_write(path, build_page(page).encode())

@@ -64,7 +64,6 @@ def build_page(page: RunPage | ImagePage) -> str:
             "scores": image_sections.scores(page),
             "variables": image_sections.classes(page),
             "player": image_sections.neighbors(page),
-            "diagnosis": "",
         }
     else:
         check_page(page)
@@ -73,7 +72,6 @@ def build_page(page: RunPage | ImagePage) -> str:
             "scores": sections.scores(page),
             "variables": sections.variables(page),
             "player": sections.player(page),
-            "diagnosis": diagnosis_section(page.diagnosis),
         }
     script, player = asset("page.js"), None if isinstance(page, ImagePage) else page.player
     policy = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
@@ -84,6 +82,7 @@ def build_page(page: RunPage | ImagePage) -> str:
         "caveat": sections.caveat(page),
         "facts": sections.facts(page),
         "charts": sections.charts(page),
+        "diagnosis": diagnosis_section(page.diagnosis),
         "data": _script_json({"charts": [_plain(chart) for chart in page.charts], "player": _plain(player)}),
         "js": script,
     }

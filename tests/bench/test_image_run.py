@@ -1,6 +1,8 @@
 """The job on images on a small scale: real training, real probes."""
 
 import json
+import math
+from pathlib import Path
 
 import pytest
 
@@ -149,3 +151,23 @@ def test_a_mistake_is_one_sentence_and_exit_code_2(arguments, sentence, capsys, 
     assert caught.value.code == 2
     assert sentence in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
+
+
+def test_diagnose_measures_views_classes_and_heads_of_image_runs(job, capsys):
+    runs = [str(job[method][0]) for method in ("simclr", "simclr-c+")]
+    main(["diagnose", *runs, "--views", "2", "--threads", "1"])
+    text = capsys.readouterr().out
+    assert "simclr-c+ stripes" in text
+    for run in runs:
+        result = read_result(Path(run) / "diagnostics.json")
+        measures = result["measures"]
+        assert (
+            measures["information_bound"] <= measures["information_ceiling"] == pytest.approx(math.log(16))
+        )  # half of 32
+        assert 1 <= measures["effective_rank"] <= result["width"] == 64
+        assert 0 < result["manifold_capacity"]["classes"]["capacity"] <= 2
+        assert result["manifold_capacity"]["classes"]["manifolds"] == 4
+        assert "Representation" in (Path(run) / "report.html").read_text()
+    # Two heads: the similarity of their one pair, taken from the checkpoint of the last step.
+    assert -1 <= measures["head_cosine"] <= 1
+    assert "checkpoint of step 3" in result["notes"][0]

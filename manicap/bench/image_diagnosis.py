@@ -1,0 +1,105 @@
+"""Diagnostics of a finished run on images, kept beside it as `diagnostics.json`."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from manicap.bench.diagnosis import BATCH, json_number, measure_run_heads, window_pairs
+from manicap.bench.image_evaluation import read_image_config
+from manicap.core.config import to_dict
+from manicap.core.paths import DATA_DIR
+from manicap.core.results import write_result
+from manicap.core.seeding import numpy_generator, stream_seed
+from manicap.evaluate.diagnostics.alarm import collapse_alarms
+from manicap.evaluate.diagnostics.manifold_capacity import manifold_capacity
+from manicap.evaluate.diagnostics.spectrum import lidar
+from manicap.evaluate.diagnostics.summary import measure_features, measure_pairs
+from manicap.evaluate.image_features import ImageEncoder
+from manicap.images.views import evaluation_view, normalise
+from manicap.methods.base import ProbeInput
+from manicap.train.device import set_threads
+from manicap.train.encoder_files import load_encoder
+from manicap.train.image_data import open_split
+
+
+@dataclass(frozen=True)
+class ImageDiagnosisConfig:
+    """What to measure a run on images on."""
+
+    probe_input: ProbeInput = "backbone"
+    """backbone: the pooled features; output: what the method's paper probes. The same for most methods on images."""
+    images: int = 2_000
+    """Test images, at most, as they are: for rank, spread and the like."""
+    groups: int = 256
+    """Test images, at most, that are seen in several views: groups for LiDAR, and pairs."""
+    views: int = 8
+    """Views of each of them."""
+    points: int = 50
+    """Test images of each class, at most, for the manifold capacity."""
+
+    def problems(self) -> list[str]:
+        found = []
+        if self.groups < 4:
+            found.append(f"groups must be at least 4, got {self.groups}")
+        if self.views < 2 or self.views % 2:
+            found.append(f"views must be even and at least 2, got {self.views}")
+        if self.points < 2 or self.images < 2:
+            found.append(f"points and images must be at least 2, got {self.points} and {self.images}")
+        return found
+
+
+def diagnose_image_run(
+    run_dir: Path,
+    config: ImageDiagnosisConfig = ImageDiagnosisConfig(),  # noqa: B008 - frozen
+    data_dir: Path = DATA_DIR,
+    threads: int | None = None,
+    quiet: bool = False,
+) -> dict[str, Any]:
+    """Measure the last weights of a finished run on test images, write `diagnostics.json`, and return what it holds."""
+    set_threads(threads)
+    run_config = read_image_config(run_dir)
+    test = open_split(run_config, "test", data_dir, quiet)
+    assert test.labels is not None
+    frozen = load_encoder(run_dir, config.probe_input, "last")
+    encoder = ImageEncoder(frozen.method, run_config.view_recipe, test.mean, test.std, config.probe_input)
+
+    order = numpy_generator(0, "diagnosis", "images").permutation(len(test))
+    seen = np.sort(order[: config.groups])
+    views = [encoder.encode_views(test.images[seen], stream_seed(0, "diagnosis", v)) for v in range(config.views)]
+    groups = torch.stack(views, 1).cpu().numpy()
+    features = encoder.encode(test.take(np.sort(order[: config.images])), quiet).cpu().numpy()
+    measures = measure_features(features)
+    measures["lidar"] = lidar(groups)
+    candidates = min(BATCH, len(groups) // 2)
+    measures |= measure_pairs(*window_pairs(groups, candidates), candidates)
+
+    plain_BCHW = normalise(
+        evaluation_view(torch.from_numpy(test.images[seen]), run_config.view_recipe), test.mean, test.std
+    )
+    heads, notes = measure_run_heads(run_dir, run_config, plain_BCHW)
+    measures |= heads.pop("measures", {})
+
+    rng = numpy_generator(0, "diagnosis", "capacity")
+    members = [np.flatnonzero(test.labels == label) for label in np.unique(test.labels)]
+    chosen = [np.sort(rng.choice(rows, min(len(rows), config.points), replace=False)) for rows in members]
+    table = manifold_capacity([encoder.encode(test.take(rows)).cpu().numpy() for rows in chosen], rng)
+    capacity = {"capacity": table.capacity, "radius": table.radius, "dimension": table.dimension}
+    measures |= {f"manifold_{name}": value for name, value in capacity.items()}
+    result = {
+        "dataset": run_config.subject,
+        "method": run_config.method,
+        "seed": run_config.seed,
+        "encoder": frozen.fingerprint,
+        "width": int(features.shape[1]),
+        "diagnosis_config": to_dict(config),
+        "measures": {name: json_number(value) for name, value in measures.items()},
+        "manifold_capacity": {"classes": {**capacity, "manifolds": len(chosen)}},
+        **heads,
+        "notes": notes,
+        "alarms": collapse_alarms(measures),
+    }
+    write_result(run_dir / "diagnostics.json", result)
+    return result
