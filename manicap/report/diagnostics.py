@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from manicap.core.results import read_result
@@ -59,16 +60,16 @@ def diagnostics_table(results: Sequence[Mapping[str, Any]]) -> Table:
         f"{config['probe_steps']:,} steps of play" if "probe_steps" in config else f"{config['images']:,} test images"
     )
     title = f"Diagnostics on {seen}, features: {config['probe_input']}"
-    table = Table(title=title)
-    table.add_column("measure")
+    table = Table(title=title, box=SIMPLE_HEAD, pad_edge=False)
+    table.add_column("measure", no_wrap=True)
     for result in results:
         subject = result.get("game") or result["dataset"]
-        heading = f"{result['method']} {subject}\nseed {result['seed']}, width {result['width']:,}"
-        table.add_column(heading, justify="right")
+        heading = f"{result['method']}\n{subject}\nseed {result['seed']}\nwidth {result['width']:,}"
+        table.add_column(heading, justify="right", overflow="fold")
     for label, cells in measure_rows(results):
         table.add_row(label, *cells)
     table.add_section()
-    table.add_row("manifold capacity by variable, or of classes (radius, dimension)", style="bold")
+    table.add_row("manifold capacity (radius, dimension)", style="bold")
     for label, cells in capacity_rows(results):
         table.add_row(f"  {label}", *cells)
     return table
