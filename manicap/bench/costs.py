@@ -17,7 +17,7 @@ from manicap.atari.protocol import find_protocol
 from manicap.bench.evaluation import EvaluationConfig
 from manicap.bench.grid import Cell
 from manicap.bench.image_evaluation import ImageEvaluationConfig
-from manicap.evaluate.evaluation import STEPS_AN_EPOCH
+from manicap.evaluate.evaluation import STEPS_AN_EPOCH, Probe
 from manicap.evaluate.knn import NearestNeighbors
 from manicap.evaluate.logistic import LogisticConfig, LogisticProbes
 from manicap.evaluate.probes import LinearConfig, LinearProbes
@@ -137,18 +137,26 @@ def atari_probe_seconds(evaluation: EvaluationConfig, width: int) -> float:
     labels = rng.integers(0, NUM_VALUES, (PROBE_ROWS, NUM_VARIABLES), dtype=np.uint8)
     data = ProbeData(features, labels, np.arange(PROBE_ROWS) // 64)
     protocol = find_protocol(evaluation.protocol)
-    probe: Any
+    more_rows = PROBE_SHARE * evaluation.probe_steps / PROBE_ROWS
     if evaluation.probe == "linear":
-        probe = LinearProbes(LinearConfig(max_epochs=1), protocol)
-        times = PROBE_EPOCHS * max(1, STEPS_AN_EPOCH // evaluation.probe_steps)
-    elif evaluation.probe == "logistic":
-        probe = LogisticProbes(LogisticConfig(max_iterations=LOGISTIC_SAMPLE))
-        times = LogisticConfig.max_iterations // LOGISTIC_SAMPLE
-    else:
-        probe, times = NearestNeighbors(), 1
+        epochs = PROBE_EPOCHS * max(1, STEPS_AN_EPOCH // evaluation.probe_steps)
+        return _fit_seconds(LinearProbes(LinearConfig(max_epochs=1), protocol), data) * epochs * more_rows
+    if evaluation.probe == "knn":
+        return _fit_seconds(NearestNeighbors(), data) * more_rows
+    # Two fits tell the iterations from the eigenvectors, which are computed once, whatever the number of rows.
+    few, many = (
+        _fit_seconds(LogisticProbes(LogisticConfig(max_iterations=count)), data)
+        for count in (LOGISTIC_SAMPLE, 3 * LOGISTIC_SAMPLE)
+    )
+    iteration = max(0.0, many - few) / (2 * LOGISTIC_SAMPLE)
+    once = max(0.0, few - LOGISTIC_SAMPLE * iteration)
+    return once + LogisticConfig.max_iterations * iteration * more_rows
+
+
+def _fit_seconds(probe: Probe, data: ProbeData) -> float:
     start = time.perf_counter()
     probe.fit(data, data).predict(data.features)
-    return (time.perf_counter() - start) * times * PROBE_SHARE * evaluation.probe_steps / PROBE_ROWS
+    return time.perf_counter() - start
 
 
 def _image_evaluation_seconds(

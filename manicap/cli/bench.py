@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Annotated
 
 import tyro
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from manicap.bench.cell import Job, Outcome, run_cell
+from manicap.bench.cell import Job, Outcome, is_done, run_cell
 from manicap.bench.executors import ExecutorName, make_executor, run_grid
 from manicap.bench.grid import Grid, read_grid
 from manicap.bench.plan import plan_grid
@@ -38,6 +39,8 @@ def plan(grid: GridPath, threads: int | None = None, runs_dir: Path = RUNS_DIR, 
     ways = len(loaded.evaluations)
     print(f"{loaded.title}: {found.num_cells} runs, each probed in {ways} way{'s' * (ways != 1)}")
     print(f"datasets: {', '.join(loaded.datasets)}; seeds: {', '.join(map(str, loaded.file.seeds))}")
+    console = Console()
+    console.print(_runs_table(loaded, runs_dir))
     print(f"done {found.num_done}, left {found.num_cells - found.num_done}")
     if found.num_done == found.num_cells:
         return
@@ -46,7 +49,7 @@ def plan(grid: GridPath, threads: int | None = None, runs_dir: Path = RUNS_DIR, 
         table.add_column(name, justify="left" if name == "column" else "right")
     for label, rates in found.rates.items():
         table.add_row(label, f"{rates.step:.3f}", f"{rates.probes:.0f}")
-    Console().print(table)
+    console.print(table)
     print(
         f"estimate for one run after the other: {found.hours:.2f} hours (collecting {found.collect_hours:.2f},"
         f" training at most {found.train_hours:.2f}, probing about {found.probe_hours:.2f})"
@@ -112,7 +115,9 @@ def status(grid: GridPath, runs_dir: Path = RUNS_DIR) -> None:
         grid: Grid file.
         runs_dir: Where runs live.
     """
-    found = grid_status(read_grid(grid), runs_dir)
+    loaded = read_grid(grid)
+    found = grid_status(loaded, runs_dir)
+    Console().print(_runs_table(loaded, runs_dir))
     counts = Counter(item.state for item in found)
     print(", ".join(f"{counts[state]} {state}" for state in ("done", "running", "stopped", "failed", "left")))
     for item in found:
@@ -131,6 +136,26 @@ def report(grid: GridPath, out: Path | None = None, runs_dir: Path = RUNS_DIR) -
         runs_dir: Where runs live.
     """
     _report(read_grid(grid), runs_dir, out)
+
+
+def _runs_table(grid: Grid, runs_dir: Path) -> Table:
+    """Seeds done of each dataset and column; the longer of the two goes down."""
+    done = {cell.name for cell in grid.cells if is_done(cell, runs_dir)}
+    labels, datasets = [column.label for column in grid.columns], list(grid.datasets)
+    by_dataset = len(datasets) >= len(labels)
+    down, across = (datasets, labels) if by_dataset else (labels, datasets)
+    table = Table(title="seeds done", box=SIMPLE_HEAD, pad_edge=False)
+    table.add_column("", no_wrap=True)
+    for name in across:
+        table.add_column(name, justify="right", overflow="fold")
+    for row in down:
+        cells = []
+        for name in across:
+            place = (row, name) if by_dataset else (name, row)
+            runs = [cell for (dataset, label, _), cell in grid.places.items() if (dataset, label) == place]
+            cells.append(f"{sum(cell.name in done for cell in runs)} of {len(runs)}")
+        table.add_row(row, *cells)
+    return table
 
 
 def _report(grid: Grid, runs_dir: Path, out: Path | None) -> None:

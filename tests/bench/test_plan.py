@@ -2,7 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from manicap.bench.costs import num_steps
+from manicap.bench.costs import atari_probe_seconds, num_steps
+from manicap.bench.evaluation import EvaluationConfig
 from manicap.bench.plan import plan_grid
 from manicap.train.config import preset_config
 from manicap.train.image_config import preset_image_config
@@ -27,3 +28,10 @@ def test_stores_are_counted_once_and_training_by_the_measured_step():
     assert plan.rates["random-cnn"].step == 0.0
     assert plan.train_hours * 3600 == pytest.approx(2 * 6 * plan.rates["st-dim"].step, rel=1e-9)
     assert plan.probe_hours * 3600 == pytest.approx(2 * sum(rates.probes for rates in plan.rates.values()), rel=1e-9)
+
+
+def test_the_eigenvectors_of_a_logistic_probe_are_counted_once(monkeypatch):
+    # 5 s once and 0.1 s an iteration on 1,024 rows; 70 % of 4,800 steps are 3.28125 times as many, in 60 iterations.
+    monkeypatch.setattr("manicap.bench.costs._fit_seconds", lambda probe, data: 5 + 0.1 * probe.config.max_iterations)
+    seconds = atari_probe_seconds(EvaluationConfig(probe_steps=4_800, probe="logistic"), width=8)
+    assert seconds == pytest.approx(5 + 60 * 0.1 * 3.28125, rel=1e-9)

@@ -27,6 +27,7 @@ def test_plan_run_status_report_in_a_row(grid_file, data_dir, tmp_path, capsys):
     main(["bench", "plan", str(grid_file), *runs, *stores])
     text = capsys.readouterr().out
     assert "Small grid: 1 runs, each probed in 1 way" in text
+    assert "0 of 1" in text
     assert "done 0, left 1" in text
     assert "the file states 0.1 hours" in text
     main(["bench", "run", str(grid_file), "--quiet", *runs, *stores, *out])
@@ -35,7 +36,9 @@ def test_plan_run_status_report_in_a_row(grid_file, data_dir, tmp_path, capsys):
     report = tmp_path / "report" / "report.html"
     assert page.parent.name in report.read_text()
     main(["bench", "status", str(grid_file), *runs])
-    assert capsys.readouterr().out == "1 done, 0 running, 0 stopped, 0 failed, 0 left\n"
+    text = capsys.readouterr().out
+    assert "1 of 1" in text
+    assert text.endswith("1 done, 0 running, 0 stopped, 0 failed, 0 left\n")
 
     # A finished grid run again does nothing and writes the same bytes; so does `report` alone.
     def files():
