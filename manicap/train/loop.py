@@ -131,6 +131,8 @@ class Run:
                         raise interruption(received[0] if received else signal.SIGTERM, progress.step)
                 self.end_epoch(sinks, tracker)
             self.save_checkpoint(sinks)
+            if observations is not None:
+                tracker.say(observations.cost())
 
     def step(self, rows: Rows) -> LossOutput:
         """One optimizer step."""
@@ -154,13 +156,13 @@ class Run:
 
     def diagnose(self, rows: Rows, observations: Observations, tracker: Tracker) -> None:
         """Measure the method on the batch it has just been trained on."""
-        setup, step = self.setup, self.progress.step
+        setup, step, start = self.setup, self.progress.step, time.monotonic()
         assert self.observe is not None
         setup.method.eval()
         with torch.no_grad():
             measured = self.observe(setup.method, setup.data.batch(rows, "train", step - 1))
         setup.method.train()
-        observations.add(step, measured)
+        observations.add(step, measured, time.monotonic() - start)
         if "alarm" in measured:
             tracker.say(f"step {step}, alarm: {measured['alarm']}")
 

@@ -1,6 +1,7 @@
 """What is measured on the way, beside the run and no part of its result: `diagnostics.jsonl`, a line every k steps."""
 
 import json
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -19,6 +20,7 @@ class Observations:
 
     def __init__(self, path: Path, every: int, step: int) -> None:
         self.path, self.every = path, every
+        self.seconds, self.start = 0.0, time.monotonic()
         lines = path.read_text().splitlines() if path.is_file() else []
         kept = [line for line in lines if line.endswith("}") and json.loads(line)["step"] <= step]
         if kept != lines:
@@ -27,6 +29,13 @@ class Observations:
     def is_due(self, step: int) -> bool:
         return step % self.every == 0
 
-    def add(self, step: int, measured: Mapping[str, float | str]) -> None:
+    def add(self, step: int, measured: Mapping[str, float | str], seconds: float) -> None:
+        """A line, and what it took to measure it."""
+        self.seconds += seconds
         with self.path.open("a") as file:
             file.write(json.dumps({"step": step, **measured}) + "\n")
+
+    def cost(self) -> str:
+        """What measuring has taken since the file was opened."""
+        percent = 100 * self.seconds / max(time.monotonic() - self.start, 1e-9)
+        return f"diagnostics every {self.every} steps took {self.seconds:.1f} s, {percent:.1f} % of the training time"

@@ -1,6 +1,7 @@
 """Diagnostics on the way are written beside the run and change nothing of it."""
 
 import json
+import re
 from dataclasses import replace
 
 import pytest
@@ -54,3 +55,10 @@ def test_lines_after_the_checkpoint_and_a_line_cut_short_are_forgotten(tmp_path)
     path.write_text('{"step": 5, "spread": 0.5}\n{"step": 10, "spread": 0.4}\n{"step": 15, "spr')
     Observations(path, every=5, step=7)
     assert path.read_text() == '{"step": 5, "spread": 0.5}\n'
+
+
+def test_the_cost_is_told(data_dir, tmp_path, capsys):
+    telling = replace(OBSERVED, quiet=False)
+    pretrain(small_config("st-dim"), tmp_path / "run", telling, data_dir, observe=measure_batch)
+    (line,) = [line for line in capsys.readouterr().err.splitlines() if "diagnostics" in line]
+    assert re.search(r"diagnostics every 5 steps took \d+\.\d s, \d+\.\d % of the training time", line)
