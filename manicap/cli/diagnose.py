@@ -18,6 +18,8 @@ from manicap.report.diagnostics import diagnostics_table
 from manicap.report.image_page import write_image_page
 from manicap.report.run_page import write_run_page
 
+NAMES_WIDTH, RUN_WIDTH = 44, 12
+"""Columns of the terminal that the names of measures and one run take; more runs go into a table of their own."""
 RunPaths = Annotated[tuple[Path, ...], tyro.conf.Positional, tyro.conf.arg(help="Directories of the runs.")]
 
 
@@ -80,7 +82,10 @@ def _require(runs: tuple[Path, ...], config: DiagnosisConfig | ImageDiagnosisCon
 
 def _show(runs: Sequence[Path], results: Sequence[dict[str, Any]], write_page: Callable[[Path], Path]) -> None:
     """The table, what was noticed, and the page of each run that has one."""
-    Console().print(diagnostics_table(results))
+    console = Console()
+    together = max(1, (console.width - NAMES_WIDTH) // RUN_WIDTH)
+    for start in range(0, len(results), together):
+        console.print(diagnostics_table(results[start : start + together]))
     for run, result in zip(runs, results, strict=True):
         for sentence in result["notes"]:
             print(f"{run.name}: {sentence}")
