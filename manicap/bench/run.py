@@ -69,7 +69,7 @@ def differences_from_paper(result: dict[str, Any], num_seeds: int) -> list[str]:
     found = []
     if ours["collect_steps"] != paper.collect_steps:
         found.append(f"{ours['collect_steps']:,} frames of play, not {paper.collect_steps:,}")
-    if ours.get("max_steps") is not None:
+    if ours.get("max_steps") is not None and find_method(ours["method"]).is_trained:
         found.append(f"{result['training']['steps']:,} training steps, not up to {paper.max_epochs} epochs")
     for name, value in ours["settings"].items():
         published = getattr(paper.settings, name)

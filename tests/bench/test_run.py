@@ -104,6 +104,12 @@ def test_differences_from_the_paper_are_all_named():
     assert differences_from_paper(paper, 5) == []
 
 
+def test_an_untrained_network_is_not_said_to_have_too_few_steps(job):
+    trained, untrained = (read_result(job[name][0] / "result.json") for name in ("st-dim", "random-cnn"))
+    assert any("3 training steps" in text for text in differences_from_paper(trained, 5))
+    assert not any("training steps" in text for text in differences_from_paper(untrained, 5))
+
+
 def test_compare_prints_intervals_and_refuses_to_rank_different_widths(job, data_dir, capsys):
     paths = [str(path) for method in job for path in job[method]]
     flags = ["--probe-steps", "1600", "--probe", "knn", "--data-dir", str(data_dir), "--threads", "1"]
