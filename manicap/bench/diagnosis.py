@@ -100,13 +100,28 @@ def diagnose_run(
     if capacity:
         for name in ("capacity", "radius", "dimension"):
             measures[f"manifold_{name}"] = float(np.mean([entry[name] for entry in capacity.values()]))
-    result = {
+    about = {
         "game": pretrain_config.game,
         "method": pretrain_config.method,
         "seed": pretrain_config.seed,
         "encoder": encoder.fingerprint,
         "width": int(groups.shape[2]),
         "diagnosis_config": to_dict(config),
+    }
+    return write_diagnosis(run_dir, about, measures, capacity, heads, notes)
+
+
+def write_diagnosis(
+    run_dir: Path,
+    about: dict[str, Any],
+    measures: dict[str, float],
+    capacity: dict[str, dict[str, float]],
+    heads: dict[str, Any],
+    notes: list[str],
+) -> dict[str, Any]:
+    """`diagnostics.json`: what was measured on what, and the alarms it gives."""
+    result = {
+        **about,
         "measures": {name: json_number(value) for name, value in measures.items()},
         "manifold_capacity": capacity,
         **heads,

@@ -6,14 +6,13 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
-from manicap.bench.diagnosis import BATCH, json_number, measure_run_heads, window_pairs
+from manicap.bench.diagnosis import BATCH, measure_run_heads, window_pairs, write_diagnosis
 from manicap.bench.image_evaluation import read_image_config
 from manicap.core.config import to_dict
 from manicap.core.paths import DATA_DIR
-from manicap.core.results import write_result
 from manicap.core.seeding import numpy_generator, stream_seed
-from manicap.evaluate.diagnostics.alarm import collapse_alarms
 from manicap.evaluate.diagnostics.manifold_capacity import manifold_capacity
 from manicap.evaluate.diagnostics.spectrum import lidar
 from manicap.evaluate.diagnostics.summary import measure_features, measure_pairs
@@ -66,40 +65,37 @@ def diagnose_image_run(
     frozen = load_encoder(run_dir, config.probe_input, "last")
     encoder = ImageEncoder(frozen.method, run_config.view_recipe, test.mean, test.std, config.probe_input)
 
+    rng = numpy_generator(0, "diagnosis", "capacity")
+    members = [np.flatnonzero(test.labels == label) for label in np.unique(test.labels)]
+    by_class = [np.sort(rng.choice(rows, min(len(rows), config.points), replace=False)) for rows in members]
     order = numpy_generator(0, "diagnosis", "images").permutation(len(test))
-    seen = np.sort(order[: config.groups])
+    some, seen = np.sort(order[: config.images]), np.sort(order[: config.groups])
+    encoded = np.unique(np.concatenate([some, *by_class]))
+    features = encoder.encode(test.take(encoded), quiet).cpu().numpy()
+
+    def features_of(rows: NDArray[np.int64]) -> NDArray[np.float32]:
+        found: NDArray[np.float32] = features[np.searchsorted(encoded, rows)]
+        return found
+
+    measures = measure_features(features_of(some))
     views = [encoder.encode_views(test.images[seen], stream_seed(0, "diagnosis", v)) for v in range(config.views)]
     groups = torch.stack(views, 1).cpu().numpy()
-    features = encoder.encode(test.take(np.sort(order[: config.images])), quiet).cpu().numpy()
-    measures = measure_features(features)
     measures["lidar"] = lidar(groups)
     candidates = min(BATCH, len(groups) // 2)
     measures |= measure_pairs(*window_pairs(groups, candidates), candidates)
-
-    plain_BCHW = normalise(
-        evaluation_view(torch.from_numpy(test.images[seen]), run_config.view_recipe), test.mean, test.std
-    )
-    heads, notes = measure_run_heads(run_dir, run_config, plain_BCHW)
+    plain = evaluation_view(torch.from_numpy(test.images[seen]), run_config.view_recipe)
+    heads, notes = measure_run_heads(run_dir, run_config, normalise(plain, test.mean, test.std))
     measures |= heads.pop("measures", {})
-
-    rng = numpy_generator(0, "diagnosis", "capacity")
-    members = [np.flatnonzero(test.labels == label) for label in np.unique(test.labels)]
-    chosen = [np.sort(rng.choice(rows, min(len(rows), config.points), replace=False)) for rows in members]
-    table = manifold_capacity([encoder.encode(test.take(rows)).cpu().numpy() for rows in chosen], rng)
+    table = manifold_capacity([features_of(rows) for rows in by_class], rng)
     capacity = {"capacity": table.capacity, "radius": table.radius, "dimension": table.dimension}
     measures |= {f"manifold_{name}": value for name, value in capacity.items()}
-    result = {
+    about = {
         "dataset": run_config.subject,
         "method": run_config.method,
         "seed": run_config.seed,
         "encoder": frozen.fingerprint,
         "width": int(features.shape[1]),
         "diagnosis_config": to_dict(config),
-        "measures": {name: json_number(value) for name, value in measures.items()},
-        "manifold_capacity": {"classes": {**capacity, "manifolds": len(chosen)}},
-        **heads,
-        "notes": notes,
-        "alarms": collapse_alarms(measures),
     }
-    write_result(run_dir / "diagnostics.json", result)
-    return result
+    by_groups = {"classes": {**capacity, "manifolds": len(by_class)}}
+    return write_diagnosis(run_dir, about, measures, by_groups, heads, notes)

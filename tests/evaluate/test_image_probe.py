@@ -23,7 +23,7 @@ def train(image_folder):
 
 
 @pytest.fixture(scope="module")
-def test_images(image_folder):
+def unseen_images(image_folder):
     return open_images(str(image_folder), "test", image_folder)
 
 
@@ -84,8 +84,8 @@ def test_statistics_move_under_views_only_where_they_shall_and_never_in_the_meth
 
 
 @pytest.mark.parametrize("protocol", ["clean", "tsai2021"])
-def test_an_evaluation_carries_what_it_depends_on(protocol, method, train, test_images):
-    bench = ImageBench(train, test_images, CIFAR10_TSAI2021, PROTOCOLS[protocol], linear=LinearProbeConfig(64, 3))
+def test_an_evaluation_carries_what_it_depends_on(protocol, method, train, unseen_images):
+    bench = ImageBench(train, unseen_images, CIFAR10_TSAI2021, PROTOCOLS[protocol], linear=LinearProbeConfig(64, 3))
     before = copy.deepcopy(method.state_dict())
     evaluation = evaluate_images(bench, method, "fingerprint", {"untrained": method})
     expected = {"clean": ("cached", "frozen"), "tsai2021": ("augmented", "moving")}[protocol]
@@ -108,7 +108,7 @@ def test_neighbours_of_training_images_are_themselves(method, train):
     np.testing.assert_array_equal(predictions.nearest_labels[:, 0], predictions.true[predictions.shown])
 
 
-def test_images_without_labels_cannot_be_probed(method, train, test_images):
-    bench = ImageBench(replace(train, labels=None), test_images, CIFAR10_TSAI2021, PROTOCOLS["clean"])
+def test_images_without_labels_cannot_be_probed(method, train, unseen_images):
+    bench = ImageBench(replace(train, labels=None), unseen_images, CIFAR10_TSAI2021, PROTOCOLS["clean"])
     with pytest.raises(UserError, match="have no labels, which a probe needs"):
         evaluate_images(bench, method, "fingerprint")
