@@ -131,6 +131,8 @@ class Run:
                         raise interruption(received[0] if received else signal.SIGTERM, progress.step)
                 self.end_epoch(sinks, tracker)
             self.save_checkpoint(sinks)
+            if setup.processes.any(bool(received), setup.device):  # it came in the last validation
+                raise interruption(received[0] if received else signal.SIGTERM, progress.step)
             if observations is not None:
                 tracker.say(observations.cost())
 

@@ -65,6 +65,22 @@ def run_and_signal(config, run_dir, data_dir, number, at_step):
         os._exit(interruption.exit_code)
 
 
+def run_and_signal_in_the_last_validation(config, run_dir, data_dir, number):
+    """Send itself a signal when there is no step left to notice it."""
+    end_epoch = Run.end_epoch
+
+    def signal_and_end(self, sinks, tracker):
+        if self.progress.step == self.setup.max_steps:
+            os.kill(os.getpid(), number)
+        return end_epoch(self, sinks, tracker)
+
+    Run.end_epoch = signal_and_end
+    try:
+        run_to_end(config, run_dir, data_dir)
+    except Interruption as interruption:
+        os._exit(interruption.exit_code)
+
+
 def in_process(target, *arguments):
     """Exit code of the function in a process of its own; negative for a signal."""
     process = fork_server().Process(target=target, args=arguments)

@@ -12,7 +12,15 @@ from manicap.train.checkpoint import CheckpointStore
 from manicap.train.loop import pretrain
 from manicap.train.setup import Execution
 from tests.methods.small import TRAINED, small_config
-from tests.train.runner import EXECUTION, in_process, result_bytes, run_and_signal, run_to_end, run_until_killed
+from tests.train.runner import (
+    EXECUTION,
+    in_process,
+    result_bytes,
+    run_and_signal,
+    run_and_signal_in_the_last_validation,
+    run_to_end,
+    run_until_killed,
+)
 
 KILLS = 2
 """A method; 12 methods make 24 kills."""
@@ -142,3 +150,12 @@ def test_only_the_last_two_checkpoints_are_kept(data_dir, tmp_path):
     run_to_end(small_config("st-dim", max_steps=5), tmp_path / "run", data_dir, EXECUTION)
     assert [path.stem for path in checkpoint_files(tmp_path / "run")] == ["step-00000004", "step-00000005"]
     assert [path.stem for path in checkpoint_files(tmp_path / "run", ".json")] == ["step-00000004", "step-00000005"]
+
+
+def test_a_signal_in_the_last_validation_is_not_lost(data_dir, tmp_path):
+    config = small_config("st-dim")
+    assert in_process(run_and_signal_in_the_last_validation, config, tmp_path / "run", data_dir, signal.SIGINT) == 130
+    assert not (tmp_path / "run" / "encoder.json").exists()
+    run_to_end(config, tmp_path / "whole", data_dir)
+    run_to_end(config, tmp_path / "run", data_dir)
+    assert result_bytes(tmp_path / "run") == result_bytes(tmp_path / "whole")
