@@ -29,6 +29,7 @@ from manicap.atari.games import find_game
 from manicap.core.config import config_hash, from_dict, to_dict
 from manicap.core.errors import UserError
 from manicap.core.files import sha256_slice, write_json
+from manicap.core.ranges import Count, Lanes, Seed
 
 FORMAT = 1
 ARRAYS = ("frames.npy", "ram.npy", "episodes.npy")
@@ -42,13 +43,13 @@ class StoreConfig:
 
     game: str
     """Game to play: pong, ms_pacman, MsPacman, MsPacmanNoFrameskip-v4, ALE/MsPacman-v5, ..."""
-    steps: int = 100_000
+    steps: Count = 100_000
     """Steps in all (4 raw frames each), divided over the lanes; one frame is stored a step."""
-    seed: int = 0
+    seed: Seed = 0
     """Lane i plays from the stream (seed, i): the bytes do not depend on the number of workers."""
     purpose: Literal["pretrain", "probe"] = "pretrain"
     """Probe stores play other games than pretraining stores of the same seed."""
-    lanes: int = 8
+    lanes: Lanes = 8
     """Independent games played side by side."""
     policy: str = "random"
     """Name of the policy; only `random` can be collected from the command line."""
@@ -58,12 +59,8 @@ class StoreConfig:
 
     def problems(self) -> list[str]:
         found = []
-        if self.lanes < 1:
-            found.append(f"lanes must be at least 1, got {self.lanes}")
-        elif self.steps < self.lanes:
+        if 1 <= self.steps < self.lanes:
             found.append(f"steps must be at least the number of lanes ({self.lanes}), got {self.steps}")
-        if self.seed < 0:
-            found.append(f"seed must not be negative, got {self.seed}")
         if not self.policy:
             found.append("policy needs a name")
         return found

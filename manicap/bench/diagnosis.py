@@ -4,7 +4,7 @@ import json
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import torch
@@ -17,6 +17,7 @@ from manicap.atari.store import Store, StoreConfig
 from manicap.core.config import to_dict
 from manicap.core.errors import UserError
 from manicap.core.paths import DATA_DIR
+from manicap.core.ranges import Count, Range
 from manicap.core.results import write_result
 from manicap.core.seeding import numpy_generator
 from manicap.evaluate.diagnostics.alarm import collapse_alarms
@@ -45,28 +46,18 @@ BATCH = 64
 class DiagnosisConfig:
     """What to measure a run on."""
 
-    probe_steps: int = 12_000
+    probe_steps: Count = 12_000
     """Steps of play; the frames come from its test lives."""
     probe_input: ProbeInput = "backbone"
     """backbone: the convolution features, of one width for all methods; output: what the method's paper probes."""
-    windows: int = 256
+    windows: Annotated[int, Range(2 * BATCH, 10**6)] = 256
     """Short windows of consecutive frames: groups for LiDAR, and pairs (t, t+1)."""
-    window_frames: int = 8
+    window_frames: Annotated[int, Range(2, 10_000)] = 8
     """Frames a window."""
-    points: int = 50
+    points: Annotated[int, Range(2, 10**6)] = 50
     """Frames of each value of a variable, at most, for the manifold capacity."""
-    values: int = 20
+    values: Annotated[int, Range(2, 256)] = 20
     """Values of each variable, at most: the commonest."""
-
-    def problems(self) -> list[str]:
-        found = []
-        if self.windows < 2 * BATCH:
-            found.append(f"windows must be at least {2 * BATCH}, got {self.windows}")
-        if self.window_frames < 2:
-            found.append(f"window_frames must be at least 2, got {self.window_frames}")
-        if self.points < 2 or self.values < 2:
-            found.append(f"points and values must be at least 2, got {self.points} and {self.values}")
-        return found
 
 
 def diagnose_run(

@@ -16,6 +16,7 @@ from manicap.atari.protocol import ProtocolName
 from manicap.core.config import check_config, config_hash, to_dict
 from manicap.core.errors import UserError, unknown_choice
 from manicap.core.paths import DATA_DIR
+from manicap.core.ranges import Count, Width
 from manicap.core.results import read_result, write_result
 from manicap.evaluate.evaluation import evaluate
 from manicap.methods.base import MethodContext, PresetName, ProbeInput
@@ -29,7 +30,7 @@ from manicap.train.setup import build_method
 class EvaluationConfig:
     """How to probe an encoder."""
 
-    probe_steps: int = 50_000
+    probe_steps: Count = 50_000
     """Steps of play for the probe: 70 % of the lives train it, 10 % validate, 20 % test."""
     protocol: ProtocolName = "fixed"
     """fixed, or as the 2019 code behaves (reference), to compare with published numbers."""
@@ -39,7 +40,7 @@ class EvaluationConfig:
     """linear is the protocol's; logistic is converged; knn takes the nearest neighbours."""
     probe_input: ProbeInput = "output"
     """output is what the method's paper probes; backbone the convolution features, of one width for all methods."""
-    width: int | None = None
+    width: Width | None = None
     """Project the features to this width by a random orthogonal map, to compare at equal widths."""
 
     def problems(self) -> list[str]:

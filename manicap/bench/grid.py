@@ -30,11 +30,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from manicap.bench.domains import DOMAINS, AnyEvaluation, BenchDomain
 from manicap.core.config import from_dict, to_dict
 from manicap.core.errors import UserError, unknown_choice
+from manicap.core.ranges import NonNegative, Range, Seeds, Threads
 from manicap.methods import find_method
 from manicap.methods.base import Domain, PresetName
 from manicap.train.config import plain_config, typed_config
@@ -49,27 +50,18 @@ NOT_OVERRIDDEN = ("game", "dataset", "method", "seed", "settings")
 class GridExecution:
     """How the runs of a grid are executed. Only `threads`, `device` and `precision` touch the bytes of a result."""
 
-    threads: int | None = None
+    threads: Threads | None = None
     """CPU threads of a run; the cores are divided if absent. Results differ in the last bits between counts."""
-    gpus: float = 0.0
+    gpus: Annotated[float, Range(0, 1024)] = 0.0
     """GPUs of a run, on Ray; a half puts two runs on one."""
     device: DeviceName = "auto"
     """auto takes a GPU if there is one."""
     precision: Precision = "auto"
     """auto: bfloat16 on a GPU, float32 on a CPU."""
-    checkpoint_seconds: float = 60.0
+    checkpoint_seconds: NonNegative = 60.0
     """Time between checkpoints: what a lost worker costs at most."""
-    retries: int = 1
+    retries: Annotated[int, Range(0, 1000)] = 1
     """How often a failed cell is tried again before its error is recorded."""
-
-    def problems(self) -> list[str]:
-        found = []
-        if self.threads is not None and self.threads < 1:
-            found.append(f"execution.threads must be at least 1, got {self.threads}")
-        for name in ("gpus", "retries", "checkpoint_seconds"):
-            if getattr(self, name) < 0:
-                found.append(f"execution.{name} must not be negative, got {getattr(self, name)}")
-        return found
 
 
 @dataclass(frozen=True)
@@ -78,12 +70,12 @@ class GridFile:
 
     datasets: tuple[str, ...]
     methods: tuple[str, ...] = ()
-    seeds: tuple[int, ...] = (0,)
+    seeds: Seeds = (0,)
     preset: PresetName = "quick"
     title: str = ""
     note: str = ""
     """What a reader of the report should know."""
-    hours: float | None = None
+    hours: NonNegative | None = None
     """What the file promises to take on two cores."""
     baseline: str | None = None
     """Column that the others are compared with; the first if absent."""

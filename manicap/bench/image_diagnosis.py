@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import torch
@@ -12,6 +12,7 @@ from manicap.bench.diagnosis import BATCH, measure_run_heads, window_pairs, writ
 from manicap.bench.image_evaluation import read_image_config
 from manicap.core.config import to_dict
 from manicap.core.paths import DATA_DIR
+from manicap.core.ranges import Range
 from manicap.core.seeding import numpy_generator, stream_seed
 from manicap.evaluate.diagnostics.manifold_capacity import manifold_capacity
 from manicap.evaluate.diagnostics.spectrum import lidar
@@ -30,24 +31,17 @@ class ImageDiagnosisConfig:
 
     probe_input: ProbeInput = "backbone"
     """backbone: the pooled features; output: what the method's paper probes. The same for most methods on images."""
-    images: int = 2_000
+    images: Annotated[int, Range(2, 10**6)] = 2_000
     """Test images, at most, as they are: for rank, spread and the like."""
-    groups: int = 256
+    groups: Annotated[int, Range(4, 10**6)] = 256
     """Test images, at most, that are seen in several views: groups for LiDAR, and pairs."""
-    views: int = 8
+    views: Annotated[int, Range(2, 64)] = 8
     """Views of each of them."""
-    points: int = 50
+    points: Annotated[int, Range(2, 10**6)] = 50
     """Test images of each class, at most, for the manifold capacity."""
 
     def problems(self) -> list[str]:
-        found = []
-        if self.groups < 4:
-            found.append(f"groups must be at least 4, got {self.groups}")
-        if self.views < 2 or self.views % 2:
-            found.append(f"views must be even and at least 2, got {self.views}")
-        if self.points < 2 or self.images < 2:
-            found.append(f"points and images must be at least 2, got {self.points} and {self.images}")
-        return found
+        return [f"views must be even, got {self.views}"] if self.views % 2 else []
 
 
 def diagnose_image_run(

@@ -12,6 +12,7 @@ from typing import Any, Literal
 from manicap.core.config import check_config, config_hash, to_dict
 from manicap.core.errors import UserError
 from manicap.core.paths import DATA_DIR
+from manicap.core.ranges import Count, Positive
 from manicap.core.results import read_result, write_result
 from manicap.evaluate.image_evaluation import PROTOCOLS, ImageBench, ProbeName, evaluate_images
 from manicap.evaluate.image_neighbors import NeighborsConfig
@@ -35,23 +36,16 @@ class ImageEvaluationConfig:
     """linear: one layer, trained. knn: weighted votes of the nearest training images."""
     probe_input: ProbeInput = "output"
     """output is what the method's paper probes; backbone the pooled features. The same for most methods on images."""
-    probe_epochs: int = 200
+    probe_epochs: Count = 200
     """Epochs of the linear probe."""
-    probe_batch_size: int = 512
+    probe_batch_size: Count = 512
     """Images a step of the linear probe."""
     probe_features: Literal["auto", "cached", "augmented"] = "auto"
     """Features computed once, or of new views in every epoch; auto is the protocol's: cached for clean."""
-    neighbors: int = 200
+    neighbors: Count = 200
     """Nearest training images that vote (knn)."""
-    neighbor_temperature: float = 0.5
+    neighbor_temperature: Positive = 0.5
     """By which similarities are divided before the exponential (knn)."""
-
-    def problems(self) -> list[str]:
-        names = ("probe_epochs", "probe_batch_size", "neighbors")
-        found = [f"{name} must be at least 1, got {getattr(self, name)}" for name in names if getattr(self, name) < 1]
-        if self.neighbor_temperature <= 0:
-            found.append(f"neighbor_temperature must be positive, got {self.neighbor_temperature}")
-        return found
 
 
 def read_image_config(run_dir: Path) -> ImageConfig:

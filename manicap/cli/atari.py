@@ -17,6 +17,7 @@ from manicap.atari.verify import VariableReport, verify_game
 from manicap.core.errors import UserError
 from manicap.core.paths import DATA_DIR
 from manicap.core.progress import Tracker
+from manicap.core.ranges import Count, Seed, Threads
 
 AnnotationSet = Annotated[str, tyro.conf.arg(help=f"Annotation set: {', '.join(ANNOTATION_SETS)}.", metavar="SET")]
 OptionalGame = Annotated[str | None, tyro.conf.Positional, tyro.conf.arg(help="Game; all of them if absent.")]
@@ -25,7 +26,7 @@ StorePath = Annotated[
 ]
 
 
-def collect(config: StoreConfig, data_dir: Path = DATA_DIR, workers: int | None = None) -> None:
+def collect(config: StoreConfig, data_dir: Path = DATA_DIR, workers: Threads | None = None) -> None:
     """Play a game and store its frames and RAM.
 
     8 lanes (by default) are played in parallel processes, as the AtariARI benchmark prescribes: 1 to 30 no-op frames
@@ -87,7 +88,7 @@ def data_splits(
     path: StorePath,
     annotation_set: AnnotationSet = "corrected",
     protocol: ProtocolName = "fixed",
-    seed: int = 0,
+    seed: Seed = 0,
 ) -> None:
     """Show how a store splits for probing: what each filter drops, and the variables that stay.
 
@@ -145,7 +146,7 @@ def annotations_list(game: OptionalGame = None, annotation_set: AnnotationSet = 
 
 
 def annotations_verify(
-    game: OptionalGame = None, annotation_set: AnnotationSet = "corrected", steps: int = 1000, seed: int = 0
+    game: OptionalGame = None, annotation_set: AnnotationSet = "corrected", steps: Count = 1000, seed: Seed = 0
 ) -> None:
     """Play a game and report per variable whether it varies, its entropy, and whether writing it changes the screen.
 

@@ -18,6 +18,7 @@ from manicap.bench.plan import plan_grid
 from manicap.bench.status import grid_status
 from manicap.core.errors import Failure
 from manicap.core.paths import DATA_DIR, REPORTS_DIR, RUNS_DIR
+from manicap.core.ranges import Range, Threads
 from manicap.report.grid_report import write_grid_report
 from manicap.report.image_page import write_image_page
 from manicap.report.run_page import write_run_page
@@ -25,7 +26,7 @@ from manicap.report.run_page import write_run_page
 GridPath = Annotated[Path, tyro.conf.Positional, tyro.conf.arg(help="Grid file, such as configs/laptop.toml.")]
 
 
-def plan(grid: GridPath, threads: int | None = None, runs_dir: Path = RUNS_DIR, data_dir: Path = DATA_DIR) -> None:
+def plan(grid: GridPath, threads: Threads | None = None, runs_dir: Path = RUNS_DIR, data_dir: Path = DATA_DIR) -> None:
     """Show the runs of a grid, what is done, what is left, and an estimate of the hours from a few measured steps.
 
     Args:
@@ -61,9 +62,9 @@ def plan(grid: GridPath, threads: int | None = None, runs_dir: Path = RUNS_DIR, 
 def run(
     grid: GridPath,
     executor: ExecutorName = "serial",
-    workers: int | None = None,
-    threads: int | None = None,
-    gpus: float | None = None,
+    workers: Threads | None = None,
+    threads: Threads | None = None,
+    gpus: Annotated[float, Range(0, 1024)] | None = None,
     address: str | None = None,
     quiet: bool = False,
     out: Path | None = None,

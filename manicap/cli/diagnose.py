@@ -14,6 +14,7 @@ from manicap.cli.images import names_image_run
 from manicap.core.config import check_config
 from manicap.core.errors import UserError
 from manicap.core.paths import DATA_DIR
+from manicap.core.ranges import Threads
 from manicap.report.diagnostics import diagnostics_table
 from manicap.report.image_page import write_image_page
 from manicap.report.run_page import write_run_page
@@ -26,7 +27,7 @@ RunPaths = Annotated[tuple[Path, ...], tyro.conf.Positional, tyro.conf.arg(help=
 def diagnose(
     runs: RunPaths,
     config: DiagnosisConfig,
-    threads: int | None = None,
+    threads: Threads | None = None,
     data_dir: Path = DATA_DIR,
 ) -> None:
     """Rank, spread, information, heads and manifold capacity of finished runs, and a warning where one has collapsed.
@@ -49,7 +50,7 @@ def diagnose(
 def diagnose_images(
     runs: RunPaths,
     config: ImageDiagnosisConfig,
-    threads: int | None = None,
+    threads: Threads | None = None,
     data_dir: Path = DATA_DIR,
 ) -> None:
     """Rank, spread, information, heads and manifold capacity of runs on images, and a warning where one has collapsed.

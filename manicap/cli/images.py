@@ -13,6 +13,7 @@ from manicap.bench.image_evaluation import ImageEvaluationConfig, evaluate_image
 from manicap.bench.image_run import run_image_job
 from manicap.cli.train import chosen_preset, parser_default, value_of
 from manicap.core.paths import DATA_DIR, RUNS_DIR
+from manicap.core.ranges import Seeds, Threads
 from manicap.core.results import read_result
 from manicap.evaluate.compare import compare as compare_results
 from manicap.evaluate.image_result import ImageEvaluation
@@ -32,7 +33,7 @@ def images(
     evaluation: ImageEvaluationConfig,
     execution: Execution,
     preset: PresetName = "quick",
-    seeds: tuple[int, ...] = (0,),
+    seeds: Seeds = (0,),
     runs_dir: Path = RUNS_DIR,
     data_dir: Path = DATA_DIR,
 ) -> None:
@@ -90,7 +91,7 @@ def images_for_arguments(arguments: Sequence[str]) -> Callable[..., None]:
         evaluation: ImageEvaluationConfig = ImageEvaluationConfig(),  # noqa: B008 - frozen
         execution: Execution = Execution(),  # noqa: B008 - frozen
         preset: PresetName = preset,
-        seeds: tuple[int, ...] = (0,),
+        seeds: Seeds = (0,),
         runs_dir: Path = RUNS_DIR,
         data_dir: Path = DATA_DIR,
     ) -> None:
@@ -111,7 +112,7 @@ def names_image_run(arguments: Sequence[str]) -> bool:
 
 
 def evaluate_images(
-    run: RunPath, config: ImageEvaluationConfig, threads: int | None = None, data_dir: Path = DATA_DIR
+    run: RunPath, config: ImageEvaluationConfig, threads: Threads | None = None, data_dir: Path = DATA_DIR
 ) -> None:
     """Probe the encoder of a finished run on images. Each way of probing is measured once and kept beside the run.
 
@@ -133,7 +134,7 @@ def compare_images(
     metric: Literal["accuracy", "top5"] = "accuracy",
     baseline: str | None = None,
     allow_mismatch: bool = False,
-    threads: int | None = None,
+    threads: Threads | None = None,
     data_dir: Path = DATA_DIR,
 ) -> None:
     """Runs on images side by side, probed alike: means with bootstrap intervals, and a paired test.

@@ -6,8 +6,11 @@ Exit codes: 0 done, 1 something failed, 2 a mistake in the call or its input, 13
 import os
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
+from functools import partial, wraps
 from importlib import import_module
+from io import StringIO
 from typing import Any
 
 import tyro
@@ -15,6 +18,7 @@ from rich.console import Console
 from rich.table import Table
 
 from manicap import __version__
+from manicap.core.config import check_arguments
 from manicap.core.errors import Failure, Interruption, UserError, unknown_choice
 
 
@@ -89,12 +93,33 @@ def run(words: Sequence[str]) -> None:
     arguments = list(words[len(name.split()) :])
     if hasattr(function, "for_arguments"):  # flags that depend on other flags: a method's own
         function = function.for_arguments(arguments)
-    tyro.cli(
-        function,
-        prog=f"manicap {name}",
-        args=arguments,
-        config=(tyro.conf.OmitArgPrefixes, tyro.conf.FlagCreatePairsOff, tyro.conf.SuppressFixed),
-    )
+    call = _parse(function, f"manicap {name}", arguments)
+    check_arguments(function, call.keywords)
+    call()
+
+
+def _parse(function: Callable[..., None], program: str, arguments: list[str]) -> "partial[None]":
+    """The call that the arguments ask for. Help, and what the parser itself refuses, are shown by the parser."""
+
+    @wraps(function)
+    def bind(**values: Any) -> Any:
+        return partial(function, **values)
+
+    def parse() -> Any:
+        style = (tyro.conf.OmitArgPrefixes, tyro.conf.FlagCreatePairsOff, tyro.conf.SuppressFixed)
+        return tyro.cli(bind, prog=program, args=arguments, config=style)
+
+    try:
+        with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
+            return parse()
+    except SystemExit as stop:
+        # What a config refuses while it is built is said in our one sentence, not in the parser's box.
+        behind: BaseException | None = stop
+        while behind is not None and not isinstance(behind, UserError):
+            behind = behind.__context__
+        if behind is not None:
+            raise behind from None
+    return parse()
 
 
 def _command_name(words: Sequence[str]) -> str | None:

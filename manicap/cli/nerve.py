@@ -14,6 +14,7 @@ from manicap.bench.nerve import run_membership
 from manicap.core.errors import UserError, unknown_choice
 from manicap.core.files import atomic_write, write_json
 from manicap.core.paths import DATA_DIR
+from manicap.core.ranges import Count, Fraction, HeadCount, Range, Seed, Threads
 from manicap.core.seeding import numpy_generator
 from manicap.evaluate.topology.fit import FitConfig, fit_atlas
 from manicap.evaluate.topology.nerve import DEFAULT_THRESHOLD, Nerve, build_nerve, sweep_thresholds
@@ -30,15 +31,15 @@ OptionalRun = Annotated[
 def nerve(
     run: OptionalRun = None,
     shape: Annotated[str | None, tyro.conf.arg(metavar="circle|sphere|torus|FILE.npy")] = None,
-    charts: int | None = None,
-    dimension: int | None = None,
-    threshold: float = DEFAULT_THRESHOLD,
-    seed: int = 0,
-    points: int = 4000,
+    charts: HeadCount | None = None,
+    dimension: Annotated[int, Range(1, 64)] | None = None,
+    threshold: Fraction = DEFAULT_THRESHOLD,
+    seed: Seed = 0,
+    points: Annotated[int, Range(1, 10**7)] = 4000,
     fit: FitConfig = FitConfig(),  # noqa: B008 - frozen
     output: Path | None = None,
-    probe_steps: int = 12_000,
-    threads: int | None = None,
+    probe_steps: Count = 12_000,
+    threads: Threads | None = None,
     data_dir: Path = DATA_DIR,
 ) -> None:
     """Draw an atlas and its Čech nerve, and count holes: components, loops, cavities.

@@ -13,6 +13,7 @@ from manicap.bench.run import run_job, supervised_config
 from manicap.cli.images import compare_images, evaluate_images, names_image_run
 from manicap.cli.train import chosen_preset, preset_default, value_of
 from manicap.core.paths import DATA_DIR, RUNS_DIR
+from manicap.core.ranges import Seeds, Threads
 from manicap.core.results import read_result
 from manicap.evaluate.compare import compare as compare_results
 from manicap.evaluate.result import Evaluation
@@ -31,7 +32,7 @@ def run(
     evaluation: EvaluationConfig,
     execution: Execution,
     preset: PresetName = "quick",
-    seeds: tuple[int, ...] = (0,),
+    seeds: Seeds = (0,),
     converged: bool = True,
     ceiling: bool = False,
     runs_dir: Path = RUNS_DIR,
@@ -85,7 +86,7 @@ def run_for_arguments(arguments: Sequence[str]) -> Callable[..., None]:
         evaluation: EvaluationConfig = preset_evaluation(preset),  # noqa: B008 - frozen
         execution: Execution = Execution(),  # noqa: B008 - frozen
         preset: PresetName = preset,
-        seeds: tuple[int, ...] = (0,),
+        seeds: Seeds = (0,),
         converged: bool = True,
         ceiling: bool = False,
         runs_dir: Path = RUNS_DIR,
@@ -104,7 +105,7 @@ def evaluate(
     run: RunPath,
     config: EvaluationConfig,
     beside: Path | None = None,
-    threads: int | None = None,
+    threads: Threads | None = None,
     data_dir: Path = DATA_DIR,
 ) -> None:
     """Probe the encoder of a finished run. Each way of probing is measured once and kept beside the run.
@@ -132,7 +133,7 @@ def compare(
     metric: Literal["f1", "accuracy"] = "f1",
     baseline: str | None = None,
     allow_mismatch: bool = False,
-    threads: int | None = None,
+    threads: Threads | None = None,
     data_dir: Path = DATA_DIR,
 ) -> None:
     """Runs side by side, probed alike: mean and interquartile mean with bootstrap intervals, and a paired test.

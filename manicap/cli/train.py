@@ -11,6 +11,7 @@ from rich.table import Table
 
 from manicap.core.errors import UserError
 from manicap.core.paths import DATA_DIR, RUNS_DIR
+from manicap.core.ranges import RunName
 from manicap.evaluate.diagnostics.training import measure_batch
 from manicap.methods import METHODS
 from manicap.methods.base import PresetName
@@ -28,7 +29,7 @@ def pretrain(
     config: PretrainConfig,
     execution: Execution,
     preset: PresetName = "standard",
-    name: str | None = None,
+    name: RunName | None = None,
     runs_dir: Path = RUNS_DIR,
     data_dir: Path = DATA_DIR,
 ) -> None:
@@ -67,7 +68,7 @@ def for_arguments(arguments: Sequence[str]) -> Callable[..., None]:
         config: config_type = default,  # type: ignore[valid-type]
         execution: Execution = Execution(),  # noqa: B008 - frozen
         preset: PresetName = preset,
-        name: str | None = None,
+        name: RunName | None = None,
         runs_dir: Path = RUNS_DIR,
         data_dir: Path = DATA_DIR,
     ) -> None:

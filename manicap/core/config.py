@@ -3,21 +3,23 @@
     @dataclass(frozen=True)
     class StoreConfig:
         game: str
-        steps: int = 100_000
+        steps: Count = 100_000
 
     write_toml(path, config);  read_toml(path, StoreConfig);  config_hash(config)
 
-A config may define `problems(self) -> list[str]`. All problems of a file (unknown keys, wrong types, the config's
-own) are shown together in one `UserError`.
+Every number has a range (`core.ranges`), and a config may define `problems(self) -> list[str]` for what one field alone
+does not tell. All problems of a file (unknown keys, wrong types, values out of range, the config's own) are shown
+together in one `UserError`.
 """
 
 import dataclasses
 import hashlib
 import json
-import tomllib
+import math
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Callable, Hashable, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -25,6 +27,8 @@ import tomli_w
 
 from manicap.core.errors import UserError, unknown_choice
 from manicap.core.files import atomic_write
+from manicap.core.ranges import Check, shown
+from manicap.core.reading import read_toml_table
 
 Config = TypeVar("Config")
 
@@ -56,15 +60,7 @@ def write_toml(path: Path, config: Any) -> None:
 
 
 def read_toml(path: Path, cls: type[Config]) -> Config:
-    try:
-        text = path.read_text()
-    except FileNotFoundError:
-        raise UserError(f"there is no config file {path}") from None
-    try:
-        values = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise UserError(f"{path} is not valid TOML: {error}") from None
-    return from_dict(cls, values, source=str(path))
+    return from_dict(cls, read_toml_table(path, "config file"), source=str(path))
 
 
 def from_dict(cls: type[Config], values: Mapping[str, Any], source: str = "config") -> Config:
@@ -72,20 +68,57 @@ def from_dict(cls: type[Config], values: Mapping[str, Any], source: str = "confi
     problems: list[str] = []
     config = _build(cls, values, "", problems)
     if not problems:
-        problems += config_problems(config)
+        problems += config_problems(config, "")
     if problems:
         raise UserError(f"{source}: " + "; ".join(problems))
     return typing.cast(Config, config)
 
 
-def config_problems(config: Any) -> list[str]:
-    """What `problems()` of the config and of the configs inside it say."""
-    found: list[str] = list(config.problems()) if hasattr(config, "problems") else []
+def config_problems(config: Any, prefix: str | None = None) -> list[str]:
+    """Fields of a wrong type or out of range, in the config and in those inside it, and what their `problems()` say.
+
+    With a prefix, fields are named by their place in a file (`settings.units`), otherwise as flags are (`units`).
+    """
+    found: list[str] = []
+    hints = _hints(typing.cast(Hashable, type(config)))
     for field in dataclasses.fields(config):
-        value = getattr(config, field.name)
-        if dataclasses.is_dataclass(value):
-            found += config_problems(value)
-    return found
+        found += value_problems(hints[field.name], getattr(config, field.name), field.name, prefix)
+    # Its own check may rely on types, which Python does not enforce.
+    if hasattr(config, "problems") and not any(_WRONG_TYPE in problem for problem in found):
+        found += config.problems()
+    return list(dict.fromkeys(found))
+
+
+def value_problems(hint: Any, value: Any, name: str, prefix: str | None = None) -> list[str]:
+    """What is wrong with a value for a field or an argument declared with `hint`."""
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    place = f"{prefix or ''}{name}"
+    if origin is typing.Annotated:
+        found = value_problems(arguments[0], value, name, prefix)
+        for check in arguments[1:] if not found and value is not None else ():
+            problem = check.problem(value) if isinstance(check, Check) else None
+            found += [f"{place} {problem}, got {shown(value)}"] if problem else []
+        return found
+    if origin in (typing.Union, types.UnionType):
+        attempts = [value_problems(option, value, name, prefix) for option in arguments]
+        # None is an option of most: what is wrong with a number is said by the other.
+        return [] if [] in attempts else attempts[0]
+    if origin is typing.Literal:
+        return [] if value in arguments else [str(unknown_choice(place, str(value), map(str, arguments)))]
+    if origin is tuple:
+        if not isinstance(value, tuple | list):
+            return [f"{place} {_WRONG_TYPE} tuple, got {shown(value)}"]
+        hints = _item_hints(arguments, len(value))
+        if hints is None:
+            return [f"{place} must have {len(arguments)} values, got {len(value)}"]
+        return [p for i, item in enumerate(value) for p in value_problems(hints[i], item, f"{name}[{i}]", prefix)]
+    if dataclasses.is_dataclass(hint) and isinstance(value, typing.cast(type, hint)):
+        return config_problems(value, None if prefix is None else f"{place}.")
+    if hint is float and type(value) is not bool and isinstance(value, int | float):
+        return [] if abs(value) < math.inf else [f"{place} must be a finite number, got {value}"]
+    if hint in _PLAIN and (not isinstance(value, hint) or (hint is int and isinstance(value, bool))):
+        return [f"{place} {_WRONG_TYPE} {hint.__name__}, got {shown(value)}"]
+    return []
 
 
 def check_config(config: Any) -> None:
@@ -95,8 +128,32 @@ def check_config(config: Any) -> None:
         raise UserError("; ".join(problems))
 
 
+def check_arguments(function: Callable[..., Any], values: Mapping[str, Any]) -> None:
+    """Raise one `UserError` with all problems of the arguments of a call, and of the configs among them."""
+    hints = typing.get_type_hints(function, include_extras=True)
+    problems = [problem for name, value in values.items() for problem in value_problems(hints[name], value, name)]
+    if problems:
+        raise UserError("; ".join(dict.fromkeys(problems)))
+
+
+_PLAIN = (bool, int, float, str, type(None))
+_WRONG_TYPE = "must be of type"
+
+
+@lru_cache(maxsize=256)
+def _hints(cls: Hashable) -> dict[str, Any]:
+    return typing.get_type_hints(typing.cast(type, cls), include_extras=True)
+
+
+def _item_hints(arguments: tuple[Any, ...], count: int) -> tuple[Any, ...] | None:
+    """Types of a tuple's items; None if it must have another number of them."""
+    if arguments[-1] is Ellipsis:
+        return arguments[:1] * count
+    return arguments if len(arguments) == count else None
+
+
 def _build(cls: Any, values: Mapping[str, Any], prefix: str, problems: list[str]) -> Any:
-    hints = typing.get_type_hints(cls)
+    hints = _hints(cls)
     fields = {field.name: field for field in dataclasses.fields(cls)}
     for key in values:
         if key not in fields:
@@ -122,20 +179,24 @@ def _convert(hint: Any, value: Any, name: str, problems: list[str]) -> Any:
         return _convert_union(arguments, value, name, problems)
     if dataclasses.is_dataclass(hint):
         if not isinstance(value, Mapping):
-            problems.append(f"{name} must be a table, got {value!r}")
+            problems.append(f"{name} must be a table, got {shown(value)}")
             return None
         return _build(hint, value, name + ".", problems)
     if origin is tuple:
         if not isinstance(value, list | tuple):
-            problems.append(f"{name} must be a list, got {value!r}")
+            problems.append(f"{name} must be a list, got {shown(value)}")
             return None
-        return tuple(_convert(arguments[0], item, f"{name}[{i}]", problems) for i, item in enumerate(value))
-    if hint is Path:
+        hints = _item_hints(arguments, len(value))
+        if hints is None:
+            problems.append(f"{name} must have {len(arguments)} values, got {len(value)}")
+            return None
+        return tuple(_convert(hints[i], item, f"{name}[{i}]", problems) for i, item in enumerate(value))
+    if hint is Path and isinstance(value, str):
         return Path(value)
-    if hint is float and type(value) is int:
+    if hint is float and type(value) is int and abs(value) < 2**1023:
         return float(value)
     if type(value) is not hint:
-        problems.append(f"{name} must be {hint.__name__}, got {value!r}")
+        problems.append(f"{name} must be {hint.__name__}, got {shown(value)}")
     return value
 
 

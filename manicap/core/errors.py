@@ -4,7 +4,7 @@ import difflib
 from collections.abc import Iterable
 
 
-class UserError(Exception):
+class UserError(ValueError):
     """A mistake of the user's: the command line prints the sentence alone and exits with 2."""
 
 

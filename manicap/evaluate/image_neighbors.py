@@ -7,15 +7,17 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from manicap.core.config import check_config
 from manicap.core.errors import UserError
+from manicap.core.ranges import Count, Positive
 
 _ROWS = 512
 
 
 @dataclass(frozen=True)
 class NeighborsConfig:
-    k: int = 200
-    temperature: float = 0.5
+    k: Count = 200
+    temperature: Positive = 0.5
 
 
 class Neighbors(NamedTuple):
@@ -41,6 +43,7 @@ def vote(
 
     `num_nearest` of the neighbours are returned as well, to be shown.
     """
+    check_config(config)
     k = config.k
     if not max(1, num_nearest) <= k <= len(train_NF):
         raise UserError(

@@ -16,7 +16,9 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from manicap.core.config import check_config
 from manicap.core.progress import Tracker
+from manicap.core.ranges import Count, NonNegative, Positive
 from manicap.core.seeding import numpy_generator, stream_seed
 from manicap.evaluate.image_features import ImageEncoder
 from manicap.images.dataset import ImageDataset
@@ -28,10 +30,10 @@ Rows = NDArray[np.int64]
 class LinearProbeConfig:
     """Table 5: batch 512, 200 epochs, Adam at 1e-3 with weight decay 1e-6."""
 
-    batch_size: int = 512
-    epochs: int = 200
-    learning_rate: float = 1e-3
-    weight_decay: float = 1e-6
+    batch_size: Count = 512
+    epochs: Count = 200
+    learning_rate: Positive = 1e-3
+    weight_decay: NonNegative = 1e-6
 
 
 class FeatureSource(Protocol):
@@ -70,6 +72,7 @@ class LinearProbe:
 
     def __init__(self, config: LinearProbeConfig | None = None, seed: int = 0, quiet: bool = True) -> None:
         self.config, self.seed, self.quiet = config or LinearProbeConfig(), seed, quiet
+        check_config(self.config)
 
     def fit(self, source: FeatureSource, labels: NDArray[np.int64], num_classes: int) -> Self:
         config, size = self.config, self.config.batch_size

@@ -1,15 +1,17 @@
 """k nearest neighbours by cosine similarity, all variables at once: a probe that does not train."""
 
 from dataclasses import dataclass
-from typing import Self
+from typing import Annotated, Self
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from manicap.core.config import check_config
 from manicap.core.errors import UserError
 from manicap.core.progress import Tracker
+from manicap.core.ranges import Range
 from manicap.evaluate.metrics import NUM_CLASSES, Labels
 from manicap.evaluate.sampling import ProbeData
 
@@ -18,7 +20,7 @@ _ROWS = 512
 
 @dataclass(frozen=True)
 class NeighborsConfig:
-    k: int = 5
+    k: Annotated[int, Range(1, 20)] = 5
 
 
 class NearestNeighbors:
@@ -28,8 +30,7 @@ class NearestNeighbors:
 
     def __init__(self, config: NeighborsConfig | None = None, quiet: bool = True) -> None:
         self.config, self.quiet = config or NeighborsConfig(), quiet
-        if not 1 <= self.config.k <= 20:
-            raise UserError(f"k must be between 1 and 20, got {self.config.k}")
+        check_config(self.config)
 
     def fit(self, train: ProbeData, val: ProbeData | None = None) -> Self:
         """Keep the training frames, at length 1 and their mean removed. `val` is not used."""

@@ -24,7 +24,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from manicap.core.config import check_config
 from manicap.core.progress import Tracker
+from manicap.core.ranges import Count, NonNegative
 from manicap.evaluate.columns import ClassColumns
 from manicap.evaluate.metrics import Labels
 from manicap.evaluate.sampling import ProbeData
@@ -34,10 +36,10 @@ _ROWS = 4096
 
 @dataclass(frozen=True)
 class LogisticConfig:
-    l2: float = 1e-3
-    max_iterations: int = 60
+    l2: NonNegative = 1e-3
+    max_iterations: Count = 60
     """60 come within about 1 % of the minimal loss on Pong, trained or untrained."""
-    tolerance: float = 3e-4
+    tolerance: NonNegative = 3e-4
     """Converged earlier when no component of the gradient by A is larger."""
 
 
@@ -48,6 +50,7 @@ class LogisticProbes:
 
     def __init__(self, config: LogisticConfig | None = None, quiet: bool = True) -> None:
         self.config, self.quiet = config or LogisticConfig(), quiet
+        check_config(self.config)
 
     def fit(self, train: ProbeData, val: ProbeData | None = None) -> Self:
         """Sets `weights_` [C, F], `bias_` [C], `loss_` and `gradient_` (its largest component). `val` is not used."""

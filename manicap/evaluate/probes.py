@@ -15,7 +15,7 @@ Deviations from one `nn.Linear` + Adam a variable, as the 2019 code trains:
 """
 
 from dataclasses import dataclass
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
 import numpy as np
 import torch
@@ -24,7 +24,9 @@ from torch import Tensor
 from torch.optim.adam import adam
 
 from manicap.atari.protocol import FIXED, Protocol
+from manicap.core.config import check_config
 from manicap.core.progress import Tracker
+from manicap.core.ranges import Count, Fraction, NonNegative, Positive, Range
 from manicap.core.seeding import numpy_generator
 from manicap.evaluate.columns import ClassColumns
 from manicap.evaluate.metrics import Labels
@@ -42,18 +44,18 @@ thirds of the time."""
 class LinearConfig:
     """AtariARI's probe."""
 
-    learning_rate: float = 3e-4
-    batch_size: int = 64
-    max_epochs: int = 100
-    passes: int = 1
+    learning_rate: Positive = 3e-4
+    batch_size: Count = 64
+    max_epochs: Count = 100
+    passes: Count = 1
     """Passes over the training frames an epoch. The protocol's 1 suits its 35,000 frames (547 batches); on a small
     store the accuracy may not leave the most frequent class before the plateau has lowered the learning rate."""
-    patience: int = 15
+    patience: Count = 15
     """Epochs without a new best validation accuracy after which a variable stops."""
-    plateau_factor: float = 0.2
-    plateau_patience: int = 5
-    min_learning_rate: float = 1e-5
-    adam_epsilon: float = 1e-5
+    plateau_factor: Fraction = 0.2
+    plateau_patience: Annotated[int, Range(0, 10**9)] = 5
+    min_learning_rate: NonNegative = 1e-5
+    adam_epsilon: NonNegative = 1e-5
     init: Literal["zero", "uniform"] = "zero"
 
 
@@ -66,6 +68,7 @@ class LinearProbes:
         self, config: LinearConfig | None = None, protocol: Protocol = FIXED, seed: int = 0, quiet: bool = True
     ) -> None:
         self.config = config or LinearConfig()
+        check_config(self.config)
         self.protocol, self.seed, self.quiet = protocol, seed, quiet
 
     def fit(self, train: ProbeData, val: ProbeData) -> Self:

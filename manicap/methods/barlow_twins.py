@@ -7,8 +7,9 @@ The heads are discarded after training: the probe sees the pooled features.
 """
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
+from manicap.core.ranges import NonNegative, Range
 from manicap.losses.redundancy import barlow_twins
 from manicap.methods.base import Batch, Domain, LossOutput, Method, MethodContext, Settings
 from manicap.methods.image_base import view_features
@@ -17,21 +18,12 @@ from manicap.methods.two_view import CapacityDefaults, Charts, TwoViewSettings
 
 @dataclass(frozen=True)
 class BarlowTwinsSettings(TwoViewSettings):
-    off_diagonal_weight: float = 0.005
+    off_diagonal_weight: NonNegative = 0.005
     """lambda of the paper's Table 5."""
-    variance_correction: int = 1
+    variance_correction: Annotated[int, Range(0, 1)] = 1
     """Units are standardised by a variance over B minus this: 1 as the code of arXiv 2104.13712, 0 as Barlow Twins'."""
-    variance_epsilon: float = 1e-5
+    variance_epsilon: NonNegative = 1e-5
     """Added to that variance: 1e-5 as Barlow Twins' code, 0 as that of arXiv 2104.13712."""
-
-    def problems(self) -> list[str]:
-        found = super().problems()
-        if self.variance_correction not in (0, 1):
-            found.append(f"variance_correction must be 0 or 1, got {self.variance_correction}")
-        for name in ("off_diagonal_weight", "variance_epsilon"):
-            if not getattr(self, name) >= 0:
-                found.append(f"{name} must not be negative, got {getattr(self, name)}")
-        return found
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ Heads, predictors and target are discarded after training: the probe sees the po
 from dataclasses import dataclass
 from typing import ClassVar
 
+from manicap.core.ranges import Fraction, Width
 from manicap.losses.regression import normalized_regression
 from manicap.methods.base import Batch, Domain, LossOutput, Method, MethodContext, Settings
 from manicap.methods.image_base import view_features
@@ -24,16 +25,10 @@ from manicap.nn.heads import Heads
 class BYOLSettings(TwoViewSettings):
     layer_widths: ClassVar[tuple[str, ...]] = ("units", "hidden_units", "predictor_units")
 
-    predictor_units: int = 2048
+    predictor_units: Width = 2048
     """Hidden layer of each head's predictor."""
-    momentum: float = 0.996
+    momentum: Fraction = 0.996
     """How slowly the target follows at the start of the run; it rises to 1 at the end by half a cosine."""
-
-    def problems(self) -> list[str]:
-        found = super().problems()
-        if not 0 <= self.momentum <= 1:
-            found.append(f"momentum must lie in [0, 1], got {self.momentum}")
-        return found
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,11 @@ with all encodings of the batch, over samples and times, as candidates.
 """
 
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import Annotated, ClassVar, Self
 
 from torch import Tensor, nn
 
+from manicap.core.ranges import Count, Range, Width
 from manicap.losses.infonce import cpc_infonce
 from manicap.methods.base import Batch, LossOutput, Method, MethodContext, PresetName, Settings
 from manicap.nn.encoders import Encoded
@@ -18,19 +19,19 @@ from manicap.nn.heads import Heads
 
 @dataclass(frozen=True)
 class CPCSettings(Settings):
-    units: int = 256
+    units: Width = 256
     """Width of the representation."""
-    sequence_frames: int = 100
+    sequence_frames: Annotated[int, Range(2, 10_000)] = 100
     """Consecutive frames in a sample; a batch holds batch-size times as many."""
-    context_units: int = 256
+    context_units: Width = 256
     """Width of the recurrent context."""
-    context_layers: int = 2
+    context_layers: Annotated[int, Range(1, 64)] = 2
     """Layers of the recurrent context."""
-    first_step: int = 1
+    first_step: Count = 1
     """Nearest step predicted."""
-    step_stride: int = 4
+    step_stride: Count = 4
     """Distance between the steps predicted, up to the end of the sequence."""
-    chunk_rows: int = 1024
+    chunk_rows: Count = 1024
     """Anchors scored at a time: bounds the memory of the logits."""
 
     @classmethod

@@ -12,6 +12,7 @@ The heads are discarded after training: the probe sees the convolution features.
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
+from manicap.core.ranges import HeadCount, NonNegative, Positive, Width
 from manicap.losses.capacity import CapacityRegularizer
 from manicap.methods.base import Batch, LossOutput, Method, MethodContext, PresetName, Settings, detached, encode_pair
 from manicap.methods.predictors import SpatialPredictors
@@ -20,15 +21,15 @@ from manicap.nn.heads import Heads
 
 @dataclass(frozen=True)
 class DIMCPlusSettings(Settings):
-    num_heads: int = 4
+    num_heads: HeadCount = 4
     """Charts."""
-    units: int = 4096
+    units: Width = 4096
     """Width of each head's output."""
-    hidden_units: int = 2048
+    hidden_units: Width = 2048
     """Hidden layer of each head."""
-    epsilon: float = 5e-4
+    epsilon: NonNegative = 5e-4
     """Weight of the capacity term; 0 leaves the heads alone and the capacity out."""
-    target_ratio: float | None = None
+    target_ratio: Positive | None = None
     """Choose the weight instead so that the capacity term is this fraction of the others."""
 
     @classmethod

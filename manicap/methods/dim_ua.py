@@ -14,6 +14,7 @@ from typing import ClassVar, Literal, Self
 import torch
 from torch import Tensor
 
+from manicap.core.ranges import HeadCount, NonNegative, Positive, Width
 from manicap.losses.atlas import unbalance
 from manicap.losses.capacity import CapacityRegularizer
 from manicap.methods.base import Batch, LossOutput, Method, MethodContext, PresetName, Settings, detached, encode_both
@@ -24,11 +25,11 @@ from manicap.nn.heads import Heads, Membership, select_chart
 
 @dataclass(frozen=True)
 class DIMUASettings(Settings):
-    num_heads: int = 4
+    num_heads: HeadCount = 4
     """Charts of the atlas."""
-    units: int = 4096
+    units: Width = 4096
     """Width of each chart."""
-    unbalance_weight: float = 0.1
+    unbalance_weight: NonNegative = 0.1
     """tau of the paper's Table 3."""
     target: Literal["mean", "membership"] = "mean"
     """What the global term predicts from: the mean of the charts, or their mean weighted by the membership."""
@@ -46,9 +47,9 @@ class DIMUAWeightedSettings(DIMUASettings):
 
 @dataclass(frozen=True)
 class DIMUACPlusSettings(DIMUASettings):
-    epsilon: float = 5e-4
+    epsilon: NonNegative = 5e-4
     """Weight of the capacity term."""
-    target_ratio: float | None = None
+    target_ratio: Positive | None = None
     """Choose the weight instead so that the capacity term is this fraction of the others."""
 
 

@@ -1,9 +1,11 @@
 """What the methods on images share: a ResNet, and views that each go through it in a call of their own."""
 
 from dataclasses import dataclass
+from typing import Annotated
 
 from torch import Tensor
 
+from manicap.core.ranges import Range
 from manicap.methods.base import MethodContext, Settings
 from manicap.nn.encoders import Encoder
 from manicap.nn.resnet import WIDTH_STEP, ResNetEncoder, ResNetName, StemName
@@ -17,7 +19,7 @@ class ImageSettings(Settings):
     """Backbone (arXiv 1512.03385), without its classifier."""
     stem: StemName = "cifar"
     """First layer. cifar: 3 x 3, stride 1. stl10: max pooling after it. imagenet: 7 x 7, stride 2, max pooling."""
-    encoder_width: int = 64
+    encoder_width: Annotated[int, Range(WIDTH_STEP, 1024)] = 64
     """Channels of the backbone's first stage, a multiple of 8; 64 is the published network, fewer are quicker."""
 
     def build_encoder(self, context: MethodContext) -> Encoder:
@@ -26,15 +28,9 @@ class ImageSettings(Settings):
         )
 
     def problems(self) -> list[str]:
-        if self.encoder_width > 0 and self.encoder_width % WIDTH_STEP == 0:
+        if self.encoder_width % WIDTH_STEP == 0:
             return []
         return [f"encoder_width must be a positive multiple of {WIDTH_STEP}, got {self.encoder_width}"]
-
-
-def positive_problems(settings: Settings, *names: str) -> list[str]:
-    """A line for each of these settings that is not positive."""
-    values = {name: getattr(settings, name) for name in names}
-    return [f"{name} must be positive, got {value}" for name, value in values.items() if not value > 0]
 
 
 def view_features(encoder: Encoder, frames_BTCHW: Tensor) -> list[Tensor]:

@@ -7,24 +7,25 @@ The head is discarded after training: the probe sees the pooled features.
 
 import math
 from dataclasses import dataclass, replace
-from typing import ClassVar, Self
+from typing import Annotated, ClassVar, Self
 
 import torch
 
+from manicap.core.ranges import Range, Width
 from manicap.losses.gather import world_size
 from manicap.losses.mmcr import mmcr
 from manicap.methods.base import Batch, Domain, LossOutput, Method, MethodContext, PresetName, Settings, detached
-from manicap.methods.image_base import ImageSettings, positive_problems, view_features
+from manicap.methods.image_base import ImageSettings, view_features
 from manicap.nn.heads import Heads
 
 
 @dataclass(frozen=True)
 class MMCRSettings(ImageSettings):
-    num_views: int = 2
+    num_views: Annotated[int, Range(2, 64)] = 2
     """Views of each image."""
-    units: int = 128
+    units: Width = 128
     """Width of the head's output."""
-    hidden_units: int = 512
+    hidden_units: Width = 512
     """Hidden layer of the head."""
 
     @classmethod
@@ -36,12 +37,6 @@ class MMCRSettings(ImageSettings):
         if name == "standard":
             return replace(paper, encoder="resnet18")
         return replace(paper, encoder="resnet18", stem="stl10", encoder_width=16)
-
-    def problems(self) -> list[str]:
-        found = super().problems() + positive_problems(self, "units", "hidden_units")
-        if self.num_views < 2:
-            found.append(f"num_views must be at least 2, got {self.num_views}")
-        return found
 
 
 class MMCR(Method):

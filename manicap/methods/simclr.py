@@ -6,8 +6,9 @@ The heads are discarded after training: the probe sees the pooled features.
 """
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
+from manicap.core.ranges import Range
 from manicap.losses.contrastive import MIN_TEMPERATURE, nt_xent
 from manicap.methods.base import Batch, Domain, LossOutput, Method, MethodContext, Settings
 from manicap.methods.image_base import view_features
@@ -16,14 +17,8 @@ from manicap.methods.two_view import CapacityDefaults, Charts, TwoViewSettings
 
 @dataclass(frozen=True)
 class SimCLRSettings(TwoViewSettings):
-    temperature: float = 0.5
+    temperature: Annotated[float, Range(MIN_TEMPERATURE)] = 0.5
     """By which similarities are divided: tau of the paper's Table 5."""
-
-    def problems(self) -> list[str]:
-        found = super().problems()
-        if not self.temperature >= MIN_TEMPERATURE:
-            found.append(f"temperature must be at least {MIN_TEMPERATURE}, got {self.temperature}")
-        return found
 
 
 @dataclass(frozen=True)

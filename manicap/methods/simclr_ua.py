@@ -12,6 +12,7 @@ Charts and membership are discarded after training: the probe sees the pooled fe
 from dataclasses import dataclass
 from typing import ClassVar
 
+from manicap.core.ranges import HeadCount, NonNegative, Width
 from manicap.losses.atlas import unbalance
 from manicap.losses.contrastive import nt_xent
 from manicap.methods.base import Batch, Domain, LossOutput, Method, MethodContext, Settings, detached
@@ -23,11 +24,11 @@ from manicap.nn.heads import Membership
 
 @dataclass(frozen=True)
 class SimCLRUASettings(SimCLRSettings):
-    num_heads: int = 8
+    num_heads: HeadCount = 8
     """Charts of the atlas."""
-    units: int = 256
+    units: Width = 256
     """Width of each chart."""
-    unbalance_weight: float = 0.1
+    unbalance_weight: NonNegative = 0.1
     """tau of arXiv 2405.13848, Table 3."""
 
 

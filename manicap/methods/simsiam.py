@@ -11,6 +11,7 @@ Heads and predictors are discarded after training: the probe sees the pooled fea
 from dataclasses import dataclass
 from typing import ClassVar
 
+from manicap.core.ranges import Width
 from manicap.losses.regression import negative_cosine
 from manicap.methods.base import Batch, Domain, LossOutput, Method, MethodContext, Settings
 from manicap.methods.image_base import view_features
@@ -22,13 +23,13 @@ from manicap.nn.heads import Heads
 class SimSiamSettings(TwoViewSettings):
     layer_widths: ClassVar[tuple[str, ...]] = ("units", "hidden_units", "predictor_units")
 
-    predictor_units: int = 512
+    predictor_units: Width = 512
     """Hidden layer of each head's predictor: a quarter of the units, as in arXiv 2011.10566."""
 
 
 @dataclass(frozen=True)
 class SimSiamCPlusSettings(CapacityDefaults, SimSiamSettings):
-    predictor_units: int = 64
+    predictor_units: Width = 64
     """Hidden layer of each head's predictor: a quarter of the units, as in arXiv 2011.10566."""
 
 

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from torch import Tensor
 
+from manicap.core.ranges import Width
 from manicap.methods.base import Batch, LossOutput, Method, MethodContext, Settings, encode_pair
 from manicap.methods.predictors import SpatialPredictors
 from manicap.nn.encoders import Encoded
@@ -16,7 +17,7 @@ from manicap.nn.heads import Heads
 
 @dataclass(frozen=True)
 class STDIMSettings(Settings):
-    units: int = 256
+    units: Width = 256
     """Width of the representation."""
 
 

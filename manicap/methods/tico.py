@@ -16,6 +16,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
+from manicap.core.ranges import Fraction, NonNegative
 from manicap.losses.regression import negative_cosine
 from manicap.losses.tico import covariance_contrast
 from manicap.methods.base import Batch, Domain, LossOutput, Method, MethodContext, Settings
@@ -26,21 +27,12 @@ from manicap.methods.two_view import CapacityDefaults, Charts, TwoViewSettings
 
 @dataclass(frozen=True)
 class TiCoSettings(TwoViewSettings):
-    covariance_weight: float = 8.0
+    covariance_weight: NonNegative = 8.0
     """rho."""
-    covariance_decay: float = 0.9
+    covariance_decay: Fraction = 0.9
     """beta: what each step leaves of the covariance."""
-    momentum: float = 0.99
+    momentum: Fraction = 0.99
     """How slowly the target follows at the start of the run; it rises to 1 at the end by half a cosine."""
-
-    def problems(self) -> list[str]:
-        found = super().problems()
-        if not self.covariance_weight >= 0:
-            found.append(f"covariance_weight must not be negative, got {self.covariance_weight}")
-        for name in ("covariance_decay", "momentum"):
-            if not 0 <= getattr(self, name) <= 1:
-                found.append(f"{name} must lie in [0, 1], got {getattr(self, name)}")
-        return found
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,10 @@ from typing import ClassVar, Self
 
 from torch import Tensor, nn
 
+from manicap.core.ranges import HeadCount, NonNegative, Positive, Width
 from manicap.losses.capacity import CapacityRegularizer
 from manicap.methods.base import LossOutput, PresetName, detached
-from manicap.methods.image_base import ImageSettings, positive_problems
+from manicap.methods.image_base import ImageSettings
 from manicap.nn.heads import Heads
 
 
@@ -24,15 +25,15 @@ class TwoViewSettings(ImageSettings):
     layer_widths: ClassVar[tuple[str, ...]] = ("units", "hidden_units")
     """Settings that the preset quick divides by four."""
 
-    num_heads: int = 1
+    num_heads: HeadCount = 1
     """Charts; the base loss is averaged over all pairs of them. 1 is the plain method, without capacity."""
-    units: int = 2048
+    units: Width = 2048
     """Width of each head's output."""
-    hidden_units: int = 2048
+    hidden_units: Width = 2048
     """Hidden layer of each head."""
-    epsilon: float = 0.0
+    epsilon: NonNegative = 0.0
     """Weight of the capacity term; 0 leaves it out."""
-    target_ratio: float | None = None
+    target_ratio: Positive | None = None
     """Choose the weight instead so that the capacity term is this fraction of the base loss."""
 
     @classmethod
@@ -52,13 +53,9 @@ class TwoViewSettings(ImageSettings):
         return replace(paper, encoder="resnet18", stem="stl10", encoder_width=16, **narrow)
 
     def problems(self) -> list[str]:
-        found = super().problems() + positive_problems(self, "num_heads", *self.layer_widths)
+        found = super().problems()
         if self.num_heads > self.units > 0:
             found.append(f"num_heads must not exceed units ({self.units}), got {self.num_heads}: give wider heads")
-        if not self.epsilon >= 0:
-            found.append(f"epsilon must not be negative, got {self.epsilon}")
-        if self.target_ratio is not None:
-            found += positive_problems(self, "target_ratio")
         return found
 
 
@@ -66,11 +63,11 @@ class TwoViewSettings(ImageSettings):
 class CapacityDefaults(TwoViewSettings):
     """The defaults of the C+ variants (arXiv 2405.13848, Table 5 and section 4)."""
 
-    num_heads: int = 8
+    num_heads: HeadCount = 8
     """Charts; the base loss is averaged over all pairs of them. 1 is the plain method, without capacity."""
-    units: int = 256
+    units: Width = 256
     """Width of each head's output."""
-    epsilon: float = 5e-3
+    epsilon: NonNegative = 5e-3
     """Weight of the capacity term; 0 leaves it out."""
 
 

@@ -11,6 +11,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
+from manicap.core.ranges import NonNegative, Width
 from manicap.losses.reconstruction import gaussian_kl, squared_error
 from manicap.methods.base import Batch, LossOutput, Method, MethodContext, Settings, as_images
 from manicap.nn.decoders import NatureDecoder
@@ -20,9 +21,9 @@ from manicap.nn.heads import Heads
 
 @dataclass(frozen=True)
 class VAESettings(Settings):
-    units: int = 256
+    units: Width = 256
     """Width of the latent."""
-    beta: float = 1.0
+    beta: NonNegative = 1.0
     """Weight of the divergence from the prior."""
 
 

@@ -9,6 +9,7 @@ The heads are discarded after training: the probe sees the pooled features.
 from dataclasses import dataclass
 from typing import ClassVar
 
+from manicap.core.ranges import NonNegative
 from manicap.losses.variance import covariance_penalty, invariance, variance_hinge
 from manicap.methods.base import Batch, Domain, LossOutput, Method, MethodContext, Settings
 from manicap.methods.image_base import view_features
@@ -17,18 +18,12 @@ from manicap.methods.two_view import CapacityDefaults, Charts, TwoViewSettings
 
 @dataclass(frozen=True)
 class VICRegSettings(TwoViewSettings):
-    invariance_weight: float = 25.0
+    invariance_weight: NonNegative = 25.0
     """lambda of arXiv 2105.04906."""
-    variance_weight: float = 25.0
+    variance_weight: NonNegative = 25.0
     """mu, of the mean of the two views' terms."""
-    covariance_weight: float = 1.0
+    covariance_weight: NonNegative = 1.0
     """nu, of the sum of the two views' terms."""
-
-    def problems(self) -> list[str]:
-        names = ("invariance_weight", "variance_weight", "covariance_weight")
-        values = {name: getattr(self, name) for name in names}
-        negative = [f"{name} must not be negative, got {value}" for name, value in values.items() if not value >= 0]
-        return super().problems() + negative
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,9 @@ from typing import Any, ClassVar, Literal
 from manicap.atari.games import find_game
 from manicap.atari.protocol import ProtocolName
 from manicap.atari.store import StoreConfig
-from manicap.core.config import from_dict
+from manicap.core.config import config_problems, from_dict
 from manicap.core.errors import UserError
+from manicap.core.ranges import BatchSize, Count, Lanes, NonNegative, Positive, Seed
 from manicap.methods import find_method
 from manicap.methods.base import Domain, PresetName
 from manicap.train.image_config import ImageConfig
@@ -23,9 +24,9 @@ class Play:
 
     game: str
     """Game: pong, ms_pacman, ALE/MsPacman-v5, ..."""
-    collect_steps: int = 100_000
+    collect_steps: Count = 100_000
     """Steps of play to learn from; 80 % of the lives train, 20 % validate."""
-    lanes: int = 8
+    lanes: Lanes = 8
     """Independent games played side by side."""
     protocol: ProtocolName = "fixed"
     """How lives are split and pairs drawn: fixed, or as the 2019 code did (reference)."""
@@ -41,17 +42,17 @@ class PretrainConfig(RunConfig, Play):  # the fields of the last base come first
 
     method: str = "dim-c+"
     """Method; its own flags follow from it."""
-    seed: int = 0
+    seed: Seed = 0
     """Seed of the games played, the initial weights, the batches and the noise."""
-    batch_size: int = 64
+    batch_size: BatchSize = 64
     """Samples a step, over all processes."""
-    learning_rate: float = 3e-4
+    learning_rate: Positive = 3e-4
     """Of Adam."""
-    adam_epsilon: float = 1e-5
+    adam_epsilon: NonNegative = 1e-5
     """Of Adam."""
-    max_epochs: int = 100
+    max_epochs: Count = 100
     """Passes over the training split, at most."""
-    patience: int | None = 15
+    patience: Count | None = 15
     """Stop after this many epochs without a better validation loss."""
     weights: Literal["best", "last"] = "best"
     """Keep the weights of the best validation loss, or the last ones."""
@@ -61,7 +62,7 @@ class PretrainConfig(RunConfig, Play):  # the fields of the last base come first
         object.__setattr__(self, "game", find_game(self.game).name)
 
     def problems(self) -> list[str]:
-        return super().problems() + self.store_config.problems()
+        return config_problems(self.store_config)
 
     @property
     def subject(self) -> str:

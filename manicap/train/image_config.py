@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from manicap.core.errors import unknown_choice
+from manicap.core.ranges import BatchSize, Count, NonNegative, Positive, Seed, Side
 from manicap.images.recipes import RECIPES, Recipe
 from manicap.methods.base import Domain, PresetName
 from manicap.train.run_config import RunConfig, find_method_for
@@ -19,15 +20,15 @@ class Images:
 
     dataset: str = "cifar10"
     """cifar10, stl10, or the path of a folder with train/CLASS/*.png and test/CLASS/*.png."""
-    num_images: int | None = None
+    num_images: Count | None = None
     """Learn from this many of the training images, the same for all seeds; from all if absent."""
     recipe: str = "auto"
     """Views: cifar10-tsai2021, stl10-tsai2021 or simclr; auto takes the dataset's own."""
-    view_size: int | None = None
+    view_size: Side | None = None
     """Side of the square views that the network sees; the recipe's if absent."""
     protocol: ImageProtocolName = "clean"
     """What checks may see: a held-out part of the training images (clean), or the test images (tsai2021)."""
-    check_every: int | None = None
+    check_every: Count | None = None
     """Epochs between checks by nearest neighbours while training; none if absent."""
 
 
@@ -39,19 +40,19 @@ class ImageConfig(RunConfig, Images):  # the fields of the last base come first
 
     method: str = "barlow-twins-c+"
     """Method; its own flags follow from it."""
-    seed: int = 0
+    seed: Seed = 0
     """Seed of the initial weights, the batches and the views."""
-    batch_size: int = 128
+    batch_size: BatchSize = 128
     """Images a step, over all processes; each is seen in two views or more."""
-    learning_rate: float = 1e-3
+    learning_rate: Positive = 1e-3
     """Of Adam."""
-    adam_epsilon: float = 1e-8
+    adam_epsilon: NonNegative = 1e-8
     """Of Adam."""
-    weight_decay: float | None = 1e-6
+    weight_decay: NonNegative | None = 1e-6
     """Of Adam, added to the gradient."""
-    max_epochs: int = 1000
+    max_epochs: Count = 1000
     """Passes over the images."""
-    patience: int | None = None
+    patience: Count | None = None
     """Stop after this many epochs without a better check; never if absent."""
     weights: Literal["best", "last"] = "last"
     """Keep the last weights, or those of the best check."""
@@ -72,13 +73,7 @@ class ImageConfig(RunConfig, Images):  # the fields of the last base come first
         return replace(recipe, output_size=self.view_size, evaluation_resize=None)
 
     def problems(self) -> list[str]:
-        found = super().problems()
-        for name in ("num_images", "view_size", "check_every"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                found.append(f"{name} must be at least 1, got {value}")
-        if self.batch_size == 1:
-            found.append("batch_size must be at least 2: the losses and the batch normalisation compare images, got 1")
+        found = []
         if self.check_every is None and (self.weights == "best" or self.patience is not None):
             found.append("weights 'best' and patience need checks: say how often with check_every")
         if self.weights == "best" and (self.check_every or 0) > self.max_epochs:

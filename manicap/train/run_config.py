@@ -5,6 +5,7 @@ from typing import ClassVar, Literal
 
 from manicap.core.config import config_hash
 from manicap.core.errors import UserError
+from manicap.core.ranges import BatchSize, Count, NonNegative, Positive, Seed
 from manicap.methods import find_method
 from manicap.methods.base import Domain, Method, Settings
 
@@ -20,25 +21,25 @@ class RunConfig:
 
     method: str
     """Method; its own flags follow from it."""
-    seed: int = 0
+    seed: Seed = 0
     """Seed of everything that is drawn."""
-    batch_size: int
+    batch_size: BatchSize
     """Samples a step, over all processes."""
-    learning_rate: float
+    learning_rate: Positive
     """Of Adam."""
-    adam_epsilon: float
+    adam_epsilon: NonNegative
     """Of Adam."""
-    weight_decay: float | None = None
+    weight_decay: NonNegative | None = None
     """Of Adam, added to the gradient; none if absent."""
-    max_epochs: int
+    max_epochs: Count
     """Passes over the training split, at most."""
-    max_steps: int | None = None
+    max_steps: Count | None = None
     """Training steps, at most; without it the epochs decide."""
-    patience: int | None = None
+    patience: Count | None = None
     """Stop after this many epochs without a better validation; never if absent."""
     weights: Literal["best", "last"]
     """Keep the weights that validated best, or the last ones."""
-    clip_gradient_norm: float | None = None
+    clip_gradient_norm: Positive | None = None
     """Clip the gradient to this norm."""
     settings: Settings = field(default_factory=Settings)
     """The method's own settings."""
@@ -47,22 +48,6 @@ class RunConfig:
         method = find_method_for(self.domain, self.method)
         if type(self.settings) is Settings and method.settings_type is not Settings:
             object.__setattr__(self, "settings", method.settings_type())
-
-    def problems(self) -> list[str]:
-        found = []
-        for name in ("batch_size", "max_epochs", "patience"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                found.append(f"{name} must be at least 1, got {value}")
-        for name in ("max_steps", "clip_gradient_norm"):
-            value = getattr(self, name)
-            if value is not None and value <= 0:
-                found.append(f"{name} must be positive, got {value}")
-        if self.learning_rate <= 0:
-            found.append(f"learning_rate must be positive, got {self.learning_rate}")
-        if self.weight_decay is not None and self.weight_decay < 0:
-            found.append(f"weight_decay must not be negative, got {self.weight_decay}")
-        return found
 
     @property
     def subject(self) -> str:

@@ -9,6 +9,7 @@ from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
 from manicap.core.config import to_dict
+from manicap.core.ranges import Count, NonNegative, Threads
 from manicap.core.seeding import stream_seed
 from manicap.methods import find_method
 from manicap.methods.base import Method, MethodContext
@@ -31,13 +32,13 @@ class Execution:
     """auto takes a GPU if there is one."""
     precision: Precision = "auto"
     """auto: bfloat16 on a GPU, float32 on a CPU."""
-    threads: int | None = None
+    threads: Threads | None = None
     """CPU threads; all cores if absent. Results differ in the last bits between thread counts."""
-    checkpoint_seconds: float = 60.0
+    checkpoint_seconds: NonNegative = 60.0
     """Time between checkpoints; one is also written at the end, and on Ctrl-C or SIGTERM."""
-    log_every: int = 20
+    log_every: Count = 20
     """Steps between lines of metrics.jsonl."""
-    diagnose_every: int | None = None
+    diagnose_every: Count | None = None
     """Steps between lines of diagnostics.jsonl: rank, spread, heads, charts; not measured if absent."""
     sinks: tuple[SinkName, ...] = ()
     """Log also to tensorboard or wandb."""

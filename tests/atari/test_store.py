@@ -91,7 +91,7 @@ def test_an_action_the_game_lacks_is_named(tmp_path):
 
 
 def test_all_config_problems_are_told_at_once(tmp_path):
-    with pytest.raises(UserError, match=r"steps must be at least the number of lanes \(8\), got 3; seed must not be"):
+    with pytest.raises(UserError, match=r"seed must not be negative, got -1; steps must be at least the number"):
         collect(StoreConfig("pong", steps=3, seed=-1), tmp_path)
 
 

@@ -38,7 +38,7 @@ def test_the_overview_lists_every_command(capsys):
         (["colect"], "unknown command 'colect'; did you mean 'collect'?"),
         (["data", "lst"], "unknown command 'data lst'; did you mean 'data list'?"),
         (["collect", "--game", "pogn"], "unknown game 'pogn'; did you mean 'pong'?"),
-        (["collect", "--game", "pong", "--steps", "0"], "steps must be at least the number of lanes (8), got 0"),
+        (["collect", "--game", "pong", "--steps", "3"], "steps must be at least the number of lanes (8), got 3"),
         (["collect", "--game", "pong", "--workers", "0"], "workers must be at least 1, got 0"),
         (["annotations", "list", "pong", "--annotation-set", "ari2020"], "did you mean 'ari-2020'"),
         (["annotations", "list", "skiing", "--annotation-set", "ari-2019"], "skiing is not annotated in 'ari-2019'"),
@@ -52,6 +52,42 @@ def test_a_mistake_is_one_sentence_and_exit_code_2(arguments, sentence, capsys):
     message = capsys.readouterr().err
     assert sentence in message
     assert message.count("\n") == 1
+
+
+PRETRAIN = ["pretrain", "--game", "pong"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ([*PRETRAIN, "--units", "0"], "units must be at least 1, got 0"),
+        ([*PRETRAIN, "--units", "1000000000000"], "units must be at most 65,536, got 1000000000000"),
+        ([*PRETRAIN, "--num-heads", "0"], "num_heads must be at least 1, got 0"),
+        ([*PRETRAIN, "--epsilon", "-1"], "epsilon must not be negative, got -1.0"),
+        ([*PRETRAIN, "--learning-rate", "nan"], "learning_rate must be a finite number, got nan"),
+        ([*PRETRAIN, "--batch-size", "1"], "batch_size must be at least 2, got 1"),
+        ([*PRETRAIN, "--log-every", "0"], "log_every must be at least 1, got 0"),
+        ([*PRETRAIN, "--threads", "-1"], "threads must be at least 1, got -1"),
+        ([*PRETRAIN, "--threads", "100000"], "threads must be at most 1,024, got 100000"),
+        ([*PRETRAIN, "--seed", "-1"], "seed must not be negative, got -1"),
+        ([*PRETRAIN, "--name", "../../x"], "name must be one name, without / or \\, got '../../x'"),
+        (["run", "--game", "pong", "--width", "0"], "width must be at least 1, got 0"),
+        (["run", "--game", "pong", "--annotation-set", "typo"], "unknown annotation set 'typo'"),
+        (["run", "--game", "pong", "--seeds"], "seeds must not be empty"),
+        (["images", "--neighbor-temperature", "nan"], "neighbor_temperature must be a finite number, got nan"),
+        (["nerve", "--shape", "circle", "--batch-size", "0"], "batch_size must be at least 2, got 0"),
+        (["annotations", "verify", "pong", "--steps", "0"], "steps must be at least 1, got 0"),
+        (["collect", "--game", "pong", "--steps", str(10**21)], "steps must be at most 1,000,000,000, got 1000"),
+        (["collect", "--game", "pong", "--seed", "-1", "--lanes", "0"], "got -1; lanes must be at least 1, got 0"),
+    ],
+)
+def test_a_number_out_of_range_is_refused_before_anything_is_done(arguments, sentence, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert call(*arguments) == 2
+    message = capsys.readouterr().err
+    assert sentence in message
+    assert message.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_flag_that_does_not_exist_exits_2(capsys):

@@ -62,7 +62,7 @@ def test_training_frames_are_their_own_neighbours():
 
 
 def test_k_is_checked(pong_parts):
-    with pytest.raises(UserError, match="between 1 and 20, got 0"):
+    with pytest.raises(UserError, match="k must be at least 1, got 0"):
         NearestNeighbors(NeighborsConfig(0))
     data = ProbeData(np.ones((2, 1), np.float32), np.ones((2, 1), np.uint8), np.zeros(2, np.int64))
     with pytest.raises(UserError, match="got 2"):

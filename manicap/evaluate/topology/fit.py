@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from manicap.core.errors import UserError
 from manicap.core.progress import Tracker
+from manicap.core.ranges import BatchSize, Count, NonNegative, Positive
 from manicap.core.seeding import stream_seed
 from manicap.losses.atlas import certainty, chart_error, imbalance
 from manicap.nn.atlas import AtlasAutoencoder
@@ -23,17 +24,17 @@ Floats = NDArray[np.float64]
 class FitConfig:
     """How an atlas is fitted."""
 
-    steps: int = 800
+    steps: Count = 800
     """Steps of Adam, the learning rate falling to zero along a cosine."""
-    batch_size: int = 256
+    batch_size: BatchSize = 256
     """Points a step."""
-    learning_rate: float = 1e-2
+    learning_rate: Positive = 1e-2
     """At the start."""
-    extent_weight: float = 1.0
+    extent_weight: NonNegative = 1.0
     """Weight of the charts' extent: keeps each chart in one place."""
-    overlap: float = 0.4
+    overlap: NonNegative = 0.4
     """How softly charts meet: weight of the membership's entropy, in units of the charts' extent."""
-    balance_weight: float = 1.0
+    balance_weight: NonNegative = 1.0
     """Weight of the divergence of the charts' use from uniform: keeps charts from dying."""
 
 

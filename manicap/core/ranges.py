@@ -1,0 +1,114 @@
+"""What a number, a list or a name in a config may be, declared with its type.
+
+    @dataclass(frozen=True)
+    class MySettings(Settings):
+        units: Width = 256
+        epsilon: NonNegative = 5e-4
+        momentum: Annotated[float, Range(0, 1)] = 0.99
+
+`core.config.config_problems` checks every field, and every float for NaN and infinity besides. A number without a range
+fails `tests/core/test_ranges.py`. The upper bounds are far above any use: they turn a slip of the keyboard into a
+sentence before it becomes an allocation.
+"""
+
+import math
+import unicodedata
+from dataclasses import dataclass
+from typing import Annotated, Any, Protocol, runtime_checkable
+
+LONGEST_SHOWN = 80
+LONGEST_NAME = 200
+"""Bytes of a run's name: file systems allow 255, and scratch files add a prefix."""
+
+
+@runtime_checkable
+class Check(Protocol):
+    """Metadata of `Annotated` that says what is wrong with a value."""
+
+    def problem(self, value: Any) -> str | None:
+        """`must be at least 1`, or None for a value that may be."""
+        ...
+
+
+@dataclass(frozen=True)
+class Range:
+    """Numbers from `low` to `high`; both belong to it, except `low` if `above`."""
+
+    low: float
+    high: float = math.inf
+    above: bool = False
+
+    def problem(self, value: Any) -> str | None:
+        if value < self.low or (self.above and value == self.low):
+            if self.low == 0:
+                return "must be positive" if self.above else "must not be negative"
+            return f"must be {'more than' if self.above else 'at least'} {_number(self.low)}"
+        if value > self.high:
+            return f"must be at most {_number(self.high)}"
+        return None
+
+
+@dataclass(frozen=True)
+class Distinct:
+    """At least one item, none of them twice."""
+
+    def problem(self, value: Any) -> str | None:
+        if not value:
+            return "must not be empty"
+        return "must not repeat a value" if len(set(value)) < len(value) else None
+
+
+@dataclass(frozen=True)
+class PathComponent:
+    """A name for one directory: it stays inside the directory that it is made in, and can be typed and printed."""
+
+    def problem(self, value: Any) -> str | None:
+        if not value or value.strip() != value:
+            return "must be a name, without spaces around it"
+        if "/" in value or "\\" in value:
+            return "must be one name, without / or \\"
+        if value.startswith((".", "-")):
+            return f"must not begin with {value[0]!r}"
+        if not all(map(_printable, value)):
+            return "must consist of printable characters"
+        if len(value.encode()) > LONGEST_NAME:
+            return f"must be at most {LONGEST_NAME} bytes long"
+        return None
+
+
+Count = Annotated[int, Range(1, 10**9)]
+"""Steps, epochs, frames, images."""
+BatchSize = Annotated[int, Range(2, 10**6)]
+"""Samples that a loss or a batch normalisation compares with each other: one alone has nothing to be compared with."""
+Lanes = Annotated[int, Range(1, 1024)]
+"""Games played side by side."""
+Width = Annotated[int, Range(1, 2**16)]
+"""Units of a layer."""
+HeadCount = Annotated[int, Range(1, 1024)]
+Side = Annotated[int, Range(1, 4096)]
+"""Pixels of an image's side."""
+Seed = Annotated[int, Range(0, 2**63 - 1)]
+Threads = Annotated[int, Range(1, 1024)]
+"""CPU threads, or worker processes. Beyond this torch has been seen to end in a segmentation fault."""
+Positive = Annotated[float, Range(0, above=True)]
+NonNegative = Annotated[float, Range(0)]
+Fraction = Annotated[float, Range(0, 1)]
+Seeds = Annotated[tuple[Seed, ...], Distinct()]
+RunName = Annotated[str, PathComponent()]
+
+
+def shown(value: Any) -> str:
+    """A value as a sentence quotes it: short, whatever came."""
+    if isinstance(value, int) and not isinstance(value, bool) and value.bit_length() > 128:
+        # Python refuses to print integers of more than 4,300 digits.
+        return f"a number of about {int(value.bit_length() * math.log10(2)) + 1:,} digits"
+    text = repr(value) if isinstance(value, str | bytes) else str(value)
+    return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}..."
+
+
+def _printable(character: str) -> bool:
+    return unicodedata.category(character)[0] not in "CZ" or character == " "
+
+
+def _number(value: float) -> str:
+    return f"{value:,}" if isinstance(value, int) else f"{value:g}"
