@@ -25,7 +25,6 @@
 """
 
 import dataclasses
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -36,6 +35,7 @@ from manicap.bench.domains import DOMAINS, AnyEvaluation, BenchDomain
 from manicap.core.config import from_dict, to_dict
 from manicap.core.errors import UserError, unknown_choice
 from manicap.core.ranges import NonNegative, Range, Seeds, Threads
+from manicap.core.reading import read_toml_table
 from manicap.methods import find_method
 from manicap.methods.base import Domain, PresetName
 from manicap.train.config import plain_config, typed_config
@@ -143,13 +143,7 @@ class Grid:
 
 def read_grid(path: Path) -> Grid:
     """The grid of a file, or one `UserError` with everything that is wrong in it."""
-    try:
-        values = tomllib.loads(path.read_text())
-    except (FileNotFoundError, IsADirectoryError):
-        raise UserError(f"there is no grid file {path}") from None
-    except tomllib.TOMLDecodeError as error:
-        raise UserError(f"{path} is not valid TOML: {error}") from None
-    return build_grid(values, path.stem, source=str(path))
+    return build_grid(read_toml_table(path, "grid file"), path.stem, source=str(path))
 
 
 def build_grid(values: Mapping[str, Any], name: str, source: str = "grid") -> Grid:

@@ -3,15 +3,17 @@
 Exit codes: 0 done, 1 something failed, 2 a mistake in the call or its input, 130 Ctrl-C, 143 SIGTERM.
 """
 
+import errno
 import os
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import redirect_stderr, redirect_stdout
+from contextlib import redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass
 from functools import partial, wraps
 from importlib import import_module
 from io import StringIO
-from typing import Any
+from pathlib import Path
+from typing import Any, NoReturn
 
 import tyro
 from rich.console import Console
@@ -20,6 +22,11 @@ from rich.table import Table
 from manicap import __version__
 from manicap.core.config import check_arguments
 from manicap.core.errors import Failure, Interruption, UserError, unknown_choice
+from manicap.core.ranges import shown
+from manicap.core.reading import reason
+from manicap.core.terminal import never_fail_to_print
+
+OUT_OF_MEMORY = "out of memory; take smaller settings (units, num-heads, batch-size, steps) or another machine"
 
 
 @dataclass(frozen=True)
@@ -61,9 +68,12 @@ COMMANDS: dict[str, Command] = {
 def main(arguments: Sequence[str] | None = None) -> None:
     """Entry point of the `manicap` command and of `python -m manicap`."""
     words = list(sys.argv[1:] if arguments is None else arguments)
+    never_fail_to_print()
     try:
-        run(words)
-        sys.stdout.flush()
+        try:
+            run(words)
+        finally:
+            sys.stdout.flush()
     except UserError as error:
         _fail(str(error), 2)
     except Failure as error:
@@ -73,9 +83,25 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except KeyboardInterrupt:
         _fail("interrupted", 130)
     except BrokenPipeError:
-        # `manicap ... | head`: the reader is gone; keep Python from complaining when it flushes at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _silence_stdout()  # `manicap ... | head`: the reader is gone
         sys.exit(1)
+    except OSError as error:
+        try:
+            sys.stdout.flush()
+        except OSError:  # it is stdout itself that cannot be written
+            _silence_stdout()
+        _fail(_system_error(error), 1)
+    except MemoryError:
+        _fail(OUT_OF_MEMORY, 1)
+    except RecursionError:
+        _fail("an input is nested too deeply", 2)
+    except UnicodeError as error:
+        _fail(f"a name or an input is not text that can be written as UTF-8: {reason(error)}", 2)
+    except Exception as error:
+        if _is_out_of_memory(error):
+            _fail(OUT_OF_MEMORY, 1)
+        print(f"manicap {__version__}: this is a fault of the program's own; please report it with:", file=sys.stderr)
+        raise
 
 
 def run(words: Sequence[str]) -> None:
@@ -148,6 +174,31 @@ def _print_overview(group: str) -> None:
     console.print("\n'manicap COMMAND --help' explains the flags of a command. 'manicap --version' says the version.")
 
 
-def _fail(sentence: str, code: int) -> Any:
-    print(f"manicap: {sentence}", file=sys.stderr)
+def _system_error(error: OSError) -> str:
+    """`No space left on device: runs/a/config.toml`; what has no number comes from a library, in its own words."""
+    if error.errno is None:
+        return f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
+    names = [
+        shown(Path(os.fsdecode(name))) for name in (error.filename, error.filename2) if not isinstance(name, int | None)
+    ]
+    sentence = f"{error.strerror or type(error).__name__}{': ' if names else ''}{' -> '.join(names)}"
+    return f"{sentence}; make room and call again to resume" if error.errno == errno.ENOSPC else sentence
+
+
+def _is_out_of_memory(error: Exception) -> bool:
+    """torch says so with a RuntimeError; only its words, or its name on a GPU, tell it from others."""
+    return type(error).__name__ == "OutOfMemoryError" or (
+        isinstance(error, RuntimeError) and "can't allocate memory" in str(error)
+    )
+
+
+def _silence_stdout() -> None:
+    """Keep Python from complaining when it flushes at exit."""
+    with suppress(OSError, ValueError):  # a stdout without a file behind it
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _fail(sentence: str, code: int) -> NoReturn:
+    with suppress(BrokenPipeError):
+        print(f"manicap: {sentence}", file=sys.stderr)
     sys.exit(code)

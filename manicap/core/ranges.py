@@ -102,7 +102,9 @@ def shown(value: Any) -> str:
     if isinstance(value, int) and not isinstance(value, bool) and value.bit_length() > 128:
         # Python refuses to print integers of more than 4,300 digits.
         return f"a number of about {int(value.bit_length() * math.log10(2)) + 1:,} digits"
-    text = repr(value) if isinstance(value, str | bytes) else str(value)
+    text = str(value)
+    if isinstance(value, str | bytes) or not text.isprintable():
+        text = repr(value if isinstance(value, str | bytes) else text)
     return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}..."
 
 

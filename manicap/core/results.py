@@ -1,13 +1,12 @@
 """One JSON a result: what was measured, and everything it depends on."""
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from manicap.core.errors import UserError
 from manicap.core.files import write_json
-from manicap.core.ranges import shown
-from manicap.core.reading import read_json
 
 FORMAT = 1
 
@@ -18,9 +17,12 @@ def write_result(path: Path, result: Mapping[str, Any]) -> None:
 
 def read_result(path: Path) -> dict[str, Any]:
     """A result, or a `UserError` that says why it cannot be read."""
-    if not path.exists():
-        raise UserError(f"there is no result at {path}: run 'manicap run' or 'manicap evaluate' first")
-    result = read_json(path, "result", {"format": int}, remedy="remove it and evaluate again")
-    if result["format"] != FORMAT:
-        raise UserError(f"{path} has format {shown(result['format'])}, this version reads {FORMAT}")
+    try:
+        result: dict[str, Any] = json.loads(path.read_text())
+    except FileNotFoundError:
+        raise UserError(f"there is no result at {path}: run 'manicap run' or 'manicap evaluate' first") from None
+    except ValueError as error:
+        raise UserError(f"{path} is damaged ({error}); remove it and evaluate again") from None
+    if result.get("format") != FORMAT:
+        raise UserError(f"{path} has format {result.get('format')}, this version reads {FORMAT}")
     return result

@@ -1,7 +1,6 @@
 """The config of a run: everything its result depends on, in one file `config.toml`. Here that of an Atari run."""
 
 import dataclasses
-import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -11,7 +10,8 @@ from manicap.atari.protocol import ProtocolName
 from manicap.atari.store import StoreConfig
 from manicap.core.config import config_problems, from_dict
 from manicap.core.errors import UserError
-from manicap.core.ranges import BatchSize, Count, Lanes, NonNegative, Positive, Seed
+from manicap.core.ranges import BatchSize, Count, Lanes, NonNegative, Positive, Seed, shown
+from manicap.core.reading import read_toml_table
 from manicap.methods import find_method
 from manicap.methods.base import Domain, PresetName
 from manicap.train.image_config import ImageConfig
@@ -97,13 +97,10 @@ def read_config(path: Path) -> PretrainConfig:
 
 def read_run_config(path: Path) -> RunConfig:
     """Read `config.toml`; the method named in it says which config and which settings to expect."""
-    try:
-        values = tomllib.loads(path.read_text())
-    except FileNotFoundError:
-        raise UserError(f"there is no config file {path}: is {path.parent} a run?") from None
-    except tomllib.TOMLDecodeError as error:
-        raise UserError(f"{path} is not valid TOML: {error}") from None
+    values = read_toml_table(path, "config file", remedy=f"is {path.parent} a run?")
     method = values.get("method", PretrainConfig.method)
+    if not isinstance(method, str):
+        raise UserError(f"{path}: method must be str, got {shown(method)}")
     return plain_config(from_dict(typed_config(method), values, source=str(path)))
 
 

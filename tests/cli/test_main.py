@@ -1,3 +1,5 @@
+import contextlib
+import io
 import os
 import subprocess
 import sys
@@ -134,6 +136,72 @@ def test_a_closed_pipe_is_no_traceback():
     os.close(writing)
     assert done.returncode == 1
     assert done.stderr == ""
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+@pytest.mark.parametrize(
+    ("arguments", "part"),
+    [
+        (["nerve", "--help"], "Cech nerve"),
+        (["--help"], "Cech nerve"),
+        (["methods"], "| dim-c+"),
+        (["annotations", "list", "pong"], "| ball_x"),
+    ],
+)
+def test_a_terminal_that_lacks_characters_gets_plain_ones(arguments, part, encoding, monkeypatch):
+    raw = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(raw, encoding=encoding))
+    with contextlib.suppress(SystemExit):
+        main(arguments)
+    sys.stdout.flush()
+    assert part in raw.getvalue().decode(encoding)
+
+
+def test_a_name_that_is_not_utf8_is_told_of(capsys):
+    assert call("bench", "plan", os.fsdecode(b"a\xff.toml")) == 2
+    assert "there is no grid file 'a\\udcff.toml'" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+def test_a_full_disk_behind_stdout_is_one_sentence():
+    command = [sys.executable, "-m", "manicap", "annotations", "list"]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 1
+    assert done.stderr == "manicap: No space left on device; make room and call again to resume\n"
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "sentence"),
+    [
+        (PermissionError(13, "Permission denied", "runs/a"), 1, "Permission denied: runs/a"),
+        (OSError(28, "No space left on device", "a"), 1, "No space left on device: a; make room and call again"),
+        (OSError(36, "File name too long", "x" * 300), 1, "File name too long: xxx"),
+        (OSError("the library's own\nwords"), 1, "the library's own words"),
+        (MemoryError(), 1, "out of memory; take smaller settings"),
+        (RuntimeError("DefaultCPUAllocator: can't allocate memory: you"), 1, "out of memory; take smaller settings"),
+        (RecursionError(), 2, "an input is nested too deeply"),
+        (UnicodeEncodeError("utf-8", "\udcff", 0, 1, "surrogates"), 2, "not text that can be written as UTF-8"),
+        (KeyboardInterrupt(), 130, "interrupted"),
+    ],
+)
+def test_what_the_system_refuses_is_one_sentence(error, code, sentence, capsys, monkeypatch):
+    def fail(words):
+        raise error
+
+    monkeypatch.setattr("manicap.cli.main.run", fail)
+    assert call("methods") == code
+    message = capsys.readouterr().err
+    assert sentence in message
+    assert message.count("\n") == 1
+    assert len(message) < 400
+
+
+def test_a_fault_of_the_program_keeps_its_traceback(capsys, monkeypatch):
+    monkeypatch.setattr("manicap.cli.main.run", lambda words: {}["missing"])
+    with pytest.raises(KeyError):
+        main(["methods"])
+    assert "a fault of the program's own; please report it" in capsys.readouterr().err
 
 
 def test_python_m_manicap_says_its_version():
