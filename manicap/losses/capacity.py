@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
 from manicap.losses.gather import gather_rows, mean_over_processes
+from manicap.losses.pairs import in_float32
 
 NuclearNormMethod = Literal["auto", "svd", "gram", "polar"]
 
@@ -185,20 +186,29 @@ class CapacityRegularizer(nn.Module):
         # Average of |base loss| / norm; negative until the first training step, which it takes whole.
         self.register_buffer("average", torch.tensor(-1.0))
 
-    def forward(self, heads_BND: Tensor, base_loss: Tensor | None = None) -> tuple[Tensor, dict[str, Tensor | float]]:
+    def forward(
+        self, heads_BND: Tensor, base_loss: Tensor | None = None, other_BND: Tensor | None = None
+    ) -> tuple[Tensor, dict[str, Tensor | float]]:
         """Heads `[B, N, D]` (or views `[B, V, D]`) -> the term to add to the loss, and what to log.
+
+        The paper takes the heads of one frame or view. With those of the other in `other_BND` the norm is the mean of
+        the two frames' norms, so the term keeps its size.
 
         The parts: `norm`; `bound` sqrt(B min(B, D)), which it cannot exceed, with B counted over all processes;
         `percent` of the bound reached; `weight`; and, given the base loss, `ratio` of the term's size to it.
         """
         if base_loss is None and self.target_ratio is not None:
             raise ValueError("CapacityRegularizer with a target_ratio needs base_loss in every call")
+        if other_BND is not None and other_BND.shape != heads_BND.shape:
+            raise ValueError(
+                "CapacityRegularizer needs heads_BND and other_BND of one shape, "
+                f"got {list(heads_BND.shape)} and {list(other_BND.shape)}"
+            )
         with torch.autocast(heads_BND.device.type, enabled=False):
-            if heads_BND.element_size() < 4:
-                heads_BND = heads_BND.float()
-            centroids_BD = gather_rows(centroids(heads_BND))
-            norm = nuclear_norm(centroids_BD, self.method)
-        B, D = centroids_BD.shape
+            stacks = [in_float32(heads) for heads in (heads_BND, other_BND) if heads is not None]
+            matrices = [gather_rows(centroids(heads)) for heads in stacks]
+            norm = torch.stack([nuclear_norm(centroids_BD, self.method) for centroids_BD in matrices]).mean()
+        B, D = matrices[0].shape
         bound = math.sqrt(B * min(B, D))
         size = None if base_loss is None else mean_over_processes(base_loss).abs()
         weight = self._weight(norm.detach(), size)

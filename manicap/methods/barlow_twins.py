@@ -51,7 +51,7 @@ class BarlowTwins(Method):
             self.settings.variance_correction,
             self.settings.variance_epsilon,
         )
-        return self.charts.regularize(z_BND, LossOutput({"redundancy": redundancy}))
+        return self.charts.regularize(z_BND, z_other_BND, LossOutput({"redundancy": redundancy}))
 
 
 class BarlowTwinsCPlus(BarlowTwins):

@@ -19,6 +19,8 @@ from manicap.nn.encoders import Encoded, Encoder, ImpalaCNN, NatureCNN
 ProbeInput = Literal["output", "backbone"]
 """`output` is what the method's paper probes; `backbone` the flattened convolution features, of one width for all."""
 PresetName = Literal["quick", "standard", "paper"]
+CapacityOn = Literal["first", "both"]
+"""Whose outputs the capacity is of: the first frame's or view's alone, as the paper has it, or both."""
 Domain = Literal["atari", "images"]
 """What a method learns from: frames of a game, or augmented views of images."""
 

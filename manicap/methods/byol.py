@@ -56,7 +56,7 @@ class BYOL(Method):
         target_BND, target_other_BND = map(self.target, batch.frames_BTCHW.unbind(1))
         regression = normalized_regression(self.predictors(z_BND), target_other_BND)
         regression = regression + normalized_regression(self.predictors(z_other_BND), target_BND)
-        return self.charts.regularize(z_BND, LossOutput({"regression": regression}))
+        return self.charts.regularize(z_BND, z_other_BND, LossOutput({"regression": regression}))
 
     def after_step(self, progress: float) -> None:
         self.target.follow(self.encoder, self.charts.heads, cosine_momentum(self.momentum, progress))

@@ -14,7 +14,18 @@ from typing import ClassVar, Self
 
 from manicap.core.ranges import HeadCount, NonNegative, Positive, Width
 from manicap.losses.capacity import CapacityRegularizer
-from manicap.methods.base import Batch, LossOutput, Method, MethodContext, PresetName, Settings, detached, encode_pair
+from manicap.methods.base import (
+    Batch,
+    CapacityOn,
+    LossOutput,
+    Method,
+    MethodContext,
+    PresetName,
+    Settings,
+    detached,
+    encode_both,
+    encode_pair,
+)
 from manicap.methods.predictors import SpatialPredictors
 from manicap.nn.heads import Heads
 
@@ -31,6 +42,8 @@ class DIMCPlusSettings(Settings):
     """Weight of the capacity term; 0 leaves the heads alone and the capacity out."""
     target_ratio: Positive | None = None
     """Choose the weight instead so that the capacity term is this fraction of the others."""
+    capacity_on: CapacityOn = "first"
+    """Capacity of the outputs at t alone, or the mean of those at t and at t+1."""
 
     @classmethod
     def preset(cls, name: PresetName) -> Self:
@@ -49,11 +62,17 @@ class DIMCPlus(Method):
         self.predictors = SpatialPredictors(settings.units, self.encoder.local_channels)
         epsilon = settings.epsilon if settings.target_ratio is None else None
         self.capacity = CapacityRegularizer(epsilon, target_ratio=settings.target_ratio)
+        self.capacity_on = settings.capacity_on
 
     def loss(self, batch: Batch) -> LossOutput:
-        now, y_next_BPC = encode_pair(self.encoder, batch.frames_BTCHW)
+        heads_next_BND = None
+        if self.capacity_on == "both":
+            now, after = encode_both(self.encoder, batch.frames_BTCHW)
+            y_next_BPC, heads_next_BND = after.local_BPC, self.heads(after.features_BF)
+        else:
+            now, y_next_BPC = encode_pair(self.encoder, batch.frames_BTCHW)
         heads_BND = self.heads(now.features_BF)
         parts = self.predictors.infonce(heads_BND, now.local_BPC, y_next_BPC)
-        capacity, measured = self.capacity(heads_BND, base_loss=LossOutput(parts).total.detach())
+        capacity, measured = self.capacity(heads_BND, LossOutput(parts).total.detach(), heads_next_BND)
         metrics = detached({f"capacity_{name}": value for name, value in measured.items()})
         return LossOutput({**parts, "capacity": capacity}, metrics)

@@ -17,7 +17,17 @@ from torch import Tensor
 from manicap.core.ranges import HeadCount, NonNegative, Positive, Width
 from manicap.losses.atlas import unbalance
 from manicap.losses.capacity import CapacityRegularizer
-from manicap.methods.base import Batch, LossOutput, Method, MethodContext, PresetName, Settings, detached, encode_both
+from manicap.methods.base import (
+    Batch,
+    CapacityOn,
+    LossOutput,
+    Method,
+    MethodContext,
+    PresetName,
+    Settings,
+    detached,
+    encode_both,
+)
 from manicap.methods.predictors import SpatialPredictors
 from manicap.nn.encoders import Encoded
 from manicap.nn.heads import Heads, Membership, select_chart
@@ -29,6 +39,8 @@ class DIMUASettings(Settings):
     """Charts of the atlas."""
     units: Width = 4096
     """Width of each chart."""
+    hidden_units: Width | None = None
+    """Hidden layer of each chart, followed by ReLU; charts are linear if absent."""
     unbalance_weight: NonNegative = 0.1
     """tau of the paper's Table 3."""
     target: Literal["mean", "membership"] = "mean"
@@ -51,10 +63,12 @@ class DIMUACPlusSettings(DIMUASettings):
     """Weight of the capacity term."""
     target_ratio: Positive | None = None
     """Choose the weight instead so that the capacity term is this fraction of the others."""
+    capacity_on: CapacityOn = "first"
+    """Capacity of the charts' outputs at t alone, or the mean of those at t and at t+1."""
 
 
 class DIMUA(Method):
-    """Linear charts and a membership on the convolution features."""
+    """Charts, linear by default, and a membership on the convolution features."""
 
     settings_type: ClassVar[type[Settings]] = DIMUASettings
     inference_parts: ClassVar[tuple[str, ...]] = ("encoder", "heads", "membership")
@@ -62,7 +76,7 @@ class DIMUA(Method):
     def __init__(self, settings: DIMUASettings, context: MethodContext) -> None:
         super().__init__(settings, context)
         self.settings = settings
-        self.heads = Heads(self.encoder.num_features, settings.num_heads, settings.units)
+        self.heads = Heads(self.encoder.num_features, settings.num_heads, settings.units, settings.hidden_units)
         self.membership = Membership(self.encoder.num_features, settings.num_heads)
         self.predictors = SpatialPredictors(settings.units, self.encoder.local_channels)
 
@@ -78,9 +92,9 @@ class DIMUA(Method):
         tau = self.settings.unbalance_weight
         parts["unbalance"] = tau / 2 * (unbalance(q_BN) + unbalance(q_next_BN))
         metrics = detached({"membership_max": q_BN.max(1).values.mean()})
-        return self.regularize(heads_BND, LossOutput(parts, metrics))
+        return self.regularize(heads_BND, after, LossOutput(parts, metrics))
 
-    def regularize(self, heads_BND: Tensor, loss: LossOutput) -> LossOutput:
+    def regularize(self, heads_BND: Tensor, after: Encoded, loss: LossOutput) -> LossOutput:
         """Where DIM-UAC+ adds its term."""
         return loss
 
@@ -95,7 +109,7 @@ class DIMUAWeighted(DIMUA):
 
 
 class DIMUACPlus(DIMUA):
-    """DIM-UA with the capacity of its charts' outputs at t as a regularizer."""
+    """DIM-UA with the capacity of its charts' outputs as a regularizer."""
 
     settings_type = DIMUACPlusSettings
 
@@ -103,8 +117,10 @@ class DIMUACPlus(DIMUA):
         super().__init__(settings, context)
         epsilon = settings.epsilon if settings.target_ratio is None else None
         self.capacity = CapacityRegularizer(epsilon, target_ratio=settings.target_ratio)
+        self.capacity_on = settings.capacity_on
 
-    def regularize(self, heads_BND: Tensor, loss: LossOutput) -> LossOutput:
-        capacity, measured = self.capacity(heads_BND, base_loss=loss.total.detach())
+    def regularize(self, heads_BND: Tensor, after: Encoded, loss: LossOutput) -> LossOutput:
+        heads_next_BND = self.heads(after.features_BF) if self.capacity_on == "both" else None
+        capacity, measured = self.capacity(heads_BND, loss.total.detach(), heads_next_BND)
         metrics = {f"capacity_{name}": value for name, value in measured.items()}
         return LossOutput({**loss.parts, "capacity": capacity}, {**loss.metrics, **detached(metrics)})

@@ -40,7 +40,7 @@ class SimCLR(Method):
     def loss(self, batch: Batch) -> LossOutput:
         z_BND, z_other_BND = map(self.charts, view_features(self.encoder, batch.frames_BTCHW))
         contrast = nt_xent(z_BND, z_other_BND, self.temperature)
-        return self.charts.regularize(z_BND, LossOutput({"contrast": contrast}))
+        return self.charts.regularize(z_BND, z_other_BND, LossOutput({"contrast": contrast}))
 
 
 class SimCLRCPlus(SimCLR):

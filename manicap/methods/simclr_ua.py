@@ -54,4 +54,4 @@ class SimCLRUA(Method):
             "unbalance": self.settings.unbalance_weight / 2 * (unbalance(q_BN) + unbalance(q_other_BN)),
         }
         metrics = detached({"membership_max": q_BN.max(1).values.mean()})
-        return self.charts.regularize(z_BND, LossOutput(parts, metrics))
+        return self.charts.regularize(z_BND, z_other_BND, LossOutput(parts, metrics))

@@ -50,7 +50,7 @@ class SimSiam(Method):
         z_BND, z_other_BND = map(self.charts, view_features(self.encoder, batch.frames_BTCHW))
         similarity = negative_cosine(self.predictors(z_BND), z_other_BND)
         similarity = (similarity + negative_cosine(self.predictors(z_other_BND), z_BND)) / 2
-        return self.charts.regularize(z_BND, LossOutput({"similarity": similarity}))
+        return self.charts.regularize(z_BND, z_other_BND, LossOutput({"similarity": similarity}))
 
 
 class SimSiamCPlus(SimSiam):

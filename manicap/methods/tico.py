@@ -65,7 +65,11 @@ class TiCo(Method):
             "invariance": 1 + negative_cosine(z_BND, target_BND),
             "covariance": self.settings.covariance_weight * contrast,
         }
-        return self.charts.regularize(z_BND, LossOutput(parts))
+        z_other_BND = None
+        if self.charts.needs_other_view:
+            (features_other_BF,) = view_features(self.encoder, batch.frames_BTCHW[:, 1:])
+            z_other_BND = self.charts(features_other_BF)
+        return self.charts.regularize(z_BND, z_other_BND, LossOutput(parts))
 
     def after_step(self, progress: float) -> None:
         self.target.follow(self.encoder, self.charts.heads, cosine_momentum(self.settings.momentum, progress))

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from manicap.core.ranges import HeadCount, NonNegative, Positive, Width
 from manicap.losses.capacity import CapacityRegularizer
-from manicap.methods.base import LossOutput, PresetName, detached
+from manicap.methods.base import CapacityOn, LossOutput, PresetName, detached
 from manicap.methods.image_base import ImageSettings
 from manicap.nn.heads import Heads
 
@@ -35,6 +35,8 @@ class TwoViewSettings(ImageSettings):
     """Weight of the capacity term; 0 leaves it out."""
     target_ratio: Positive | None = None
     """Choose the weight instead so that the capacity term is this fraction of the base loss."""
+    capacity_on: CapacityOn = "first"
+    """Capacity of the outputs on the first view alone, or the mean of those on both."""
 
     @classmethod
     def preset(cls, name: PresetName) -> Self:
@@ -78,6 +80,7 @@ class Charts(nn.Module):
         super().__init__()
         self.heads = Heads(num_features, settings.num_heads, settings.units, settings.hidden_units, batch_norm=True)
         self.capacity: CapacityRegularizer | None = None
+        self.capacity_on = settings.capacity_on
         # With one head the paper's Figure 3 is the plain method: there is nothing to keep apart.
         if settings.num_heads > 1 and (settings.epsilon > 0 or settings.target_ratio is not None):
             epsilon = settings.epsilon if settings.target_ratio is None else None
@@ -88,10 +91,16 @@ class Charts(nn.Module):
         heads_BND: Tensor = self.heads(features_BF)
         return heads_BND
 
-    def regularize(self, heads_BND: Tensor, loss: LossOutput) -> LossOutput:
-        """The loss with the capacity term of the first view's heads, where there is one."""
+    @property
+    def needs_other_view(self) -> bool:
+        """Whether `regularize` looks at the second view's heads."""
+        return self.capacity is not None and self.capacity_on == "both"
+
+    def regularize(self, heads_BND: Tensor, other_BND: Tensor | None, loss: LossOutput) -> LossOutput:
+        """The loss with the capacity term of the heads on the first view, or on both, where there is one."""
         if self.capacity is None:
             return loss
-        capacity, measured = self.capacity(heads_BND, base_loss=loss.total.detach())
+        other_BND = other_BND if self.needs_other_view else None
+        capacity, measured = self.capacity(heads_BND, loss.total.detach(), other_BND)
         metrics = detached({f"capacity_{name}": value for name, value in measured.items()})
         return LossOutput({**loss.parts, "capacity": capacity}, {**loss.metrics, **metrics})

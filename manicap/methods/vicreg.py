@@ -51,7 +51,7 @@ class VICReg(Method):
             "variance": self.settings.variance_weight * variance,
             "covariance": self.settings.covariance_weight * covariance,
         }
-        return self.charts.regularize(z_BND, LossOutput(parts))
+        return self.charts.regularize(z_BND, z_other_BND, LossOutput(parts))
 
 
 class VICRegCPlus(VICReg):

@@ -150,3 +150,17 @@ def test_errors_say_what_to_do() -> None:
         CapacityRegularizer(target_ratio=0.1)(torch.zeros(2, 3, 4))
     with pytest.raises(ValueError, match=r"heads_BND of shape \[B, N, D\], got \[2, 3\]"):
         CapacityRegularizer(0.1)(torch.zeros(2, 3))
+
+
+def test_two_stacks_of_heads_give_the_mean_of_their_norms() -> None:
+    # Four orthogonal samples: norm 4. Four equal ones: sqrt(4) = 2.
+    spread = torch.eye(4, 6).double()[:, None].repeat(1, 3, 1)
+    equal = randn(1, 1, 6).repeat(4, 3, 1)
+    loss, parts = CapacityRegularizer(0.5)(spread, other_BND=equal)
+    assert loss.item() == pytest.approx(-0.5 * 3, rel=1e-10)
+    assert parts["percent"] == pytest.approx(75, rel=1e-10)
+
+
+def test_two_stacks_of_heads_must_have_one_shape() -> None:
+    with pytest.raises(ValueError, match=r"of one shape, got \[4, 3, 6\] and \[4, 2, 6\]"):
+        CapacityRegularizer(0.5)(randn(4, 3, 6), other_BND=randn(4, 2, 6))

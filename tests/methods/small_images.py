@@ -39,3 +39,6 @@ def make_views(method, size=8, seed=0):
         for t in range(method.frames_per_sample)
     ]
     return Batch(torch.stack(views, 1), None, torch.Generator().manual_seed(seed))
+
+
+IMAGE_C_PLUS = [name for name, method in METHODS.items() if method.domain == "images" and name.endswith("-c+")]
