@@ -4,6 +4,7 @@ The order of epoch e is drawn from the stream (seed, split, e), so the k-th batc
 drawn the ones before: a resumed run goes on where it was.
 """
 
+import math
 from collections.abc import Iterator
 from typing import Protocol as Interface
 
@@ -77,13 +78,12 @@ class Samples:
             ends = store.episodes["start"][part.episodes] + store.episodes["length"][part.episodes]
             self.first = part.rows[part.rows + T <= ends]
         self.by_episode = protocol.sampling == "episodes"
-        # An epoch shows about every frame once: all single frames or pairs, but only one T-th of the long windows.
-        self.per_epoch = len(self.first) if T <= 2 else len(part.rows) // T
-        if self.by_episode:
-            episode = np.searchsorted(store.episodes["start"], self.first, side="right")
-            self.bounds = np.flatnonzero(np.r_[True, np.diff(episode) != 0, True])
+        episode = np.searchsorted(store.episodes["start"], self.first, side="right")
+        # Where each life's samples begin, and where the last one's end.
+        self.bounds = np.append(np.unique(episode, return_index=True)[1], len(self.first))
+        self.per_epoch = len(self.first) if T <= 2 else windows_per_epoch(len(self.bounds) - 1, len(part.rows), T)
         self.size = f"{self.per_epoch} samples of {T} frames"
-        self.remedy = "collect more steps"
+        self.remedy = "collect more steps" if T <= 2 else "collect more steps, take shorter sequences"
 
     def rows(self, index: NDArray[np.int64]) -> Rows:
         """Rows `[B, T]` of the samples."""
@@ -92,12 +92,28 @@ class Samples:
         return self.first[index][:, None] + np.arange(self.frames_per_sample)
 
     def order(self, rng: np.random.Generator) -> NDArray[np.int64]:
-        """Samples of one epoch: every one once, or drawn by episode and then within it."""
+        """Samples of one epoch: each as often as any other, or drawn by episode and then within it.
+
+        Where an epoch has fewer samples than there are, none comes twice; where it has more, all come equally often,
+        give or take one.
+        """
         if not self.by_episode:
-            return rng.permutation(len(self.first))[: self.per_epoch]
+            passes = math.ceil(self.per_epoch / len(self.first))
+            return np.concatenate([rng.permutation(len(self.first)) for _ in range(passes)])[: self.per_epoch]
         episode = rng.integers(0, len(self.bounds) - 1, self.per_epoch)
         low, high = self.bounds[episode], self.bounds[episode + 1]
         return rng.integers(low, high)
+
+
+def windows_per_epoch(num_lives: int, num_frames: int, frames_per_sample: int) -> int:
+    """How many windows of T frames make an epoch: T for every life that is long enough, as the 2019 code draws them.
+
+    Never fewer than hold as many frames as there are. With its 100 frames that asks for lives of more than 10,000 steps
+    before it counts; with short windows the 2019 count would leave most frames out of an epoch.
+    """
+    if not num_lives:
+        return 0
+    return max(num_lives * frames_per_sample, num_frames // frames_per_sample)
 
 
 class Batches:
