@@ -1,7 +1,10 @@
 """Redundancy reduction: the loss of Barlow Twins, for one head or over all pairs of heads."""
 
+import math
+
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
 from manicap.losses.gather import gather_rows
 from manicap.losses.pairs import in_float32, product_squares, require_two_views
@@ -13,6 +16,7 @@ def barlow_twins(
     off_diagonal_weight: float = 0.005,
     variance_correction: int = 1,
     variance_epsilon: float = 1e-5,
+    normalize: bool = False,
 ) -> Tensor:
     """Barlow Twins (arXiv 2103.03230, Eqs 1-2), averaged over all pairs of heads (arXiv 2405.13848, Algorithm 3).
 
@@ -20,23 +24,33 @@ def barlow_twins(
         C_ij  = s(z_i)^T s(z'_j) / B
         s(x)  = (x - mean_b x) / sqrt(var_b x + eps)
 
+    With `normalize` each head's output is brought to length sqrt(D) first, x_b -> sqrt(D) x_b / |x_b|, as the code of
+    arXiv 2104.13712 does, whose setting arXiv 2405.13848 follows. That code takes length 1. s(x) does not see the
+    difference but for the eps, which at length 1 would stand beside variances of 1 / D: at 2048 units, 1e-5 is 2 % of
+    5e-4 where a unit has mean 0, and more where it has not.
+
     Means and variances are over the samples of all processes. With one head it is plain Barlow Twins.
 
     Conventions, which move the size of the loss and with it what epsilon of C+ weighs: sums over units, not means; the
     variance divides by B - `variance_correction` while C divides by B, as the code of arXiv 2104.13712, so that a
     perfect C has (B - 1) / B on its diagonal (0, as Barlow Twins' code has it, gives 1); that code adds no eps and a
-    constant unit is NaN there, Barlow Twins' has 1e-5.
+    constant unit is NaN there, Barlow Twins' has 1e-5, beside variances that it does not bound.
 
     The diagonals of all C_ij are N^2 D numbers. All other entries enter by their squares alone, whose sum over all
     pairs is the sum of (Z Z^T) * (Z' Z'^T), Z the standardised heads side by side, B x N D: no C is formed where B is
     smaller than N D.
 
-    Deviations: none but the eps.
+    Deviations: the eps, from the code of arXiv 2104.13712. With `normalize`, variance_correction 1 and variance_epsilon
+    0 there are none.
     """
     require_two_views("barlow_twins", z_BND, z_other_BND)
     with torch.autocast(z_BND.device.type, enabled=False):
+        z_BND, z_other_BND = (in_float32(z) for z in (z_BND, z_other_BND))
+        if normalize:
+            length = math.sqrt(z_BND.shape[2])
+            z_BND, z_other_BND = (length * F.normalize(z, dim=2) for z in (z_BND, z_other_BND))
         z_BND, z_other_BND = (
-            standardize(gather_rows(in_float32(z)), variance_correction, variance_epsilon) for z in (z_BND, z_other_BND)
+            standardize(gather_rows(z), variance_correction, variance_epsilon) for z in (z_BND, z_other_BND)
         )
         B, N, _ = z_BND.shape
         diagonal_NND = torch.einsum("bid,bjd->ijd", z_BND, z_other_BND) / B

@@ -24,6 +24,8 @@ class BarlowTwinsSettings(TwoViewSettings):
     """Units are standardised by a variance over B minus this: 1 as the code of arXiv 2104.13712, 0 as Barlow Twins'."""
     variance_epsilon: NonNegative = 1e-5
     """Added to that variance: 1e-5 as Barlow Twins' code, 0 as that of arXiv 2104.13712."""
+    normalize_outputs: bool = True
+    """Bring each head's output to one length before units are standardised, as the code of arXiv 2104.13712."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,7 @@ class BarlowTwins(Method):
             self.settings.off_diagonal_weight,
             self.settings.variance_correction,
             self.settings.variance_epsilon,
+            self.settings.normalize_outputs,
         )
         return self.charts.regularize(z_BND, z_other_BND, LossOutput({"redundancy": redundancy}))
 

@@ -62,3 +62,29 @@ def test_standardize_divides_by_the_chosen_variance() -> None:
     z = torch.tensor([0.0, 2.0], dtype=torch.float64)[:, None, None]
     assert standardize(z, 0, 0.0).flatten().tolist() == [-1, 1]
     assert standardize(z, 1, 0.0).flatten().tolist() == pytest.approx([-(0.5**0.5), 0.5**0.5])
+
+
+def test_normalised_outputs_have_no_length() -> None:
+    z, other = randn(6, 3, 4), randn(6, 3, 4, seed=1)
+    lengthened = z * (1 + randn(6, 3, 1, seed=2).abs())
+    expected = barlow_twins(z, other, normalize=True)
+    torch.testing.assert_close(barlow_twins(lengthened, other, normalize=True), expected)
+    assert barlow_twins(lengthened, other).item() != pytest.approx(barlow_twins(z, other).item(), rel=1e-3)
+
+
+def test_the_eps_is_small_beside_normalised_outputs_of_the_papers_width() -> None:
+    # Equal views, lambda 0, variance over B: the loss is sum_d (eps / (var_d + eps))^2, with variances about 1. At
+    # 2048 units that is 2048 * (1e-5)^2 = 2e-7. Outputs of length 1 have variances of 1/2048, and it would be 0.8.
+    z = randn(64, 1, 2048)
+    loss = barlow_twins(z, z, off_diagonal_weight=0, variance_correction=0, normalize=True)
+    assert loss.item() == pytest.approx(2e-7, rel=0.5)
+
+
+def test_a_normalised_output_of_length_zero_is_finite_with_its_gradient() -> None:
+    z = randn(6, 2, 4)
+    z[2, 1] = 0
+    z.requires_grad_()
+    loss = barlow_twins(z, randn(6, 2, 4, seed=1), normalize=True)
+    loss.backward()
+    assert torch.isfinite(loss)
+    assert torch.isfinite(z.grad).all()  # type: ignore[arg-type]

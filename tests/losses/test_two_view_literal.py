@@ -34,6 +34,11 @@ def byol_of_pair(a: Tensor, b: Tensor) -> Tensor:
     return ((a / a.norm(dim=1, keepdim=True) - (b / b.norm(dim=1, keepdim=True)).detach()) ** 2).sum(1).mean()
 
 
+def barlow_twins_2021(a: Tensor, b: Tensor) -> Tensor:
+    """As the code of arXiv 2104.13712: rows of length 1, then units over their unbiased deviation, without an eps."""
+    return barlow_twins_of_pair(a / a.norm(dim=1, keepdim=True), b / b.norm(dim=1, keepdim=True), 0.005, 1, 0.0)
+
+
 PAIRS: dict[str, tuple[Loss, Loss]] = {
     "nt_xent": (nt_xent, nt_xent_of_pair),
     "nt_xent_cold": (lambda a, b: nt_xent(a, b, 0.07), lambda a, b: nt_xent_of_pair(a, b, 0.07)),
@@ -42,6 +47,7 @@ PAIRS: dict[str, tuple[Loss, Loss]] = {
         lambda a, b: barlow_twins(a, b, 0.02, 0, 0.0),
         lambda a, b: barlow_twins_of_pair(a, b, 0.02, 0, 0.0),
     ),
+    "barlow_twins_2021_code": (lambda a, b: barlow_twins(a, b, 0.005, 1, 0.0, normalize=True), barlow_twins_2021),
     "vicreg": (vicreg, vicreg_of_pair),
     "simsiam": (negative_cosine, cosine_of_pair),
     "byol": (normalized_regression, byol_of_pair),

@@ -7,8 +7,10 @@ import torch
 
 from manicap.core.config import check_config, write_toml
 from manicap.core.errors import UserError
+from manicap.losses.redundancy import barlow_twins
 from manicap.methods import METHODS
 from manicap.methods.base import MethodContext
+from manicap.methods.image_base import view_features
 from manicap.train.config import read_run_config
 from manicap.train.image_config import ImageConfig
 from tests.methods.small import IMAGES
@@ -193,3 +195,18 @@ def test_images_of_another_size_are_refused():
 def test_a_mean_for_another_number_of_channels_is_refused():
     with pytest.raises(ValueError, match="mean needs one value for each of 1 channels, got .0.5, 0.5, 0.5."):
         METHODS["simclr"](small_image_settings("simclr"), MethodContext((1, 16, 16), mean=(0.5, 0.5, 0.5)))
+
+
+@pytest.mark.parametrize("name", ["barlow-twins", "barlow-twins-c+"])
+def test_barlow_twins_normalises_outputs_as_the_code_that_the_paper_follows(name):
+    assert METHODS[name].settings_type.preset("paper").normalize_outputs
+    losses = {}
+    for normalize in (True, False):
+        method = build_small(name, normalize_outputs=normalize)
+        z, other = (method.charts(view) for view in view_features(method.encoder, make_views(method).frames_BTCHW))
+        if normalize:  # to length sqrt(D), D = 8 units
+            z, other = (8**0.5 * x / x.norm(dim=2, keepdim=True) for x in (z, other))
+        fresh = build_small(name, normalize_outputs=normalize)
+        losses[normalize] = fresh.loss(make_views(fresh)).parts["redundancy"]
+        torch.testing.assert_close(losses[normalize], barlow_twins(z, other), rtol=1e-4, atol=0)
+    assert losses[True] != losses[False]
