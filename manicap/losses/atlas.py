@@ -5,6 +5,8 @@ import math
 import torch
 from torch import Tensor
 
+from manicap.losses.pairs import in_float32
+
 
 def unbalance(membership_BN: Tensor) -> Tensor:
     """Negative squared distance of the membership from uniform (arXiv 2405.13848, Eq 3).
@@ -16,7 +18,8 @@ def unbalance(membership_BN: Tensor) -> Tensor:
     """
     if membership_BN.ndim != 2 or membership_BN.numel() == 0:
         raise ValueError(f"unbalance needs membership_BN of shape [B, N], got {list(membership_BN.shape)}")
-    return -(membership_BN - 1 / membership_BN.shape[1]).square().sum(1).mean()
+    with torch.autocast(membership_BN.device.type, enabled=False):
+        return -(in_float32(membership_BN) - 1 / membership_BN.shape[1]).square().sum(1).mean()
 
 
 def chart_error(points_BC: Tensor, decoded_BNC: Tensor, membership_BN: Tensor) -> Tensor:
@@ -32,15 +35,19 @@ def chart_error(points_BC: Tensor, decoded_BNC: Tensor, membership_BN: Tensor) -
             "chart_error needs points_BC [B, C], decoded_BNC [B, N, C] and membership_BN [B, N], "
             f"got {list(points_BC.shape)}, {list(decoded_BNC.shape)} and {list(membership_BN.shape)}"
         )
-    return (membership_BN * (points_BC[:, None] - decoded_BNC).square().sum(2)).sum(1).mean()
+    with torch.autocast(points_BC.device.type, enabled=False):
+        distance_BN = (in_float32(points_BC)[:, None] - in_float32(decoded_BNC)).square().sum(2)
+        return (in_float32(membership_BN) * distance_BN).sum(1).mean()
 
 
 def certainty(membership_BN: Tensor) -> Tensor:
     """Negative mean entropy of the membership, mean_b sum_i q_bi log q_bi: 0 sure of one chart, -log N undecided."""
-    return torch.special.entr(membership_BN).sum(1).mean().neg()
+    with torch.autocast(membership_BN.device.type, enabled=False):
+        return torch.special.entr(in_float32(membership_BN)).sum(1).mean().neg()
 
 
 def imbalance(membership_BN: Tensor) -> Tensor:
     """Divergence of the charts' mean use from the uniform, sum_i m_i log(N m_i) with m = mean_b q_b: 0 to log N."""
-    usage_N = membership_BN.mean(0)
-    return math.log(len(usage_N)) - torch.special.entr(usage_N).sum()
+    with torch.autocast(membership_BN.device.type, enabled=False):
+        usage_N = in_float32(membership_BN).mean(0)
+        return math.log(len(usage_N)) - torch.special.entr(usage_N).sum()

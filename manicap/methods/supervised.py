@@ -8,6 +8,7 @@ from typing import ClassVar
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from manicap.losses.pairs import in_float32
 from manicap.methods.base import Batch, LossOutput, Method, MethodContext
 from manicap.methods.st_dim import STDIMSettings
 from manicap.nn.encoders import Encoded
@@ -33,7 +34,7 @@ class Supervised(Method):
         if batch.labels_BV is None:
             raise ValueError("supervised needs labels_BV in the batch, got None")
         output_BD = self.output(self.encoder(batch.frames_BTCHW[:, 0]))
-        logits_BVK = self.classifiers(output_BD).unflatten(1, (-1, NUM_CLASSES))
+        logits_BVK = in_float32(self.classifiers(output_BD)).unflatten(1, (-1, NUM_CLASSES))
         return LossOutput({"labels": F.cross_entropy(logits_BVK.flatten(0, 1), batch.labels_BV.flatten())})
 
     def output(self, encoded: Encoded) -> Tensor:

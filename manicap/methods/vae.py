@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from manicap.core.ranges import NonNegative, Width
+from manicap.losses.pairs import in_float32
 from manicap.losses.reconstruction import gaussian_kl, squared_error
 from manicap.methods.base import Batch, LossOutput, Method, MethodContext, Settings, as_images
 from manicap.nn.decoders import NatureDecoder
@@ -42,7 +43,8 @@ class VAE(Method):
 
     def loss(self, batch: Batch) -> LossOutput:
         frames_BCHW = batch.frames_BTCHW[:, 0]
-        mean_BD, log_variance_BD = self.posterior(self.encoder(frames_BCHW).features_BF).unbind(1)
+        posterior_BND = self.posterior(self.encoder(frames_BCHW).features_BF)
+        mean_BD, log_variance_BD = in_float32(posterior_BND).unbind(1)
         noise_BD = torch.randn(mean_BD.shape, generator=batch.generator, device=mean_BD.device, dtype=mean_BD.dtype)
         z_BD = mean_BD + (log_variance_BD / 2).exp() * noise_BD
         parts = {

@@ -14,6 +14,7 @@ from manicap.methods import METHODS, find_method
 from manicap.methods.base import Batch, MethodContext
 from manicap.train.batches import Samples
 from manicap.train.config import preset_config, read_config
+from manicap.train.device import cpu_survives_bfloat16
 from tests.methods.small import ATARI, TRAINED, small_config, small_settings
 
 CONTEXT = MethodContext(num_variables=3)
@@ -65,6 +66,23 @@ def test_every_parameter_gets_a_gradient(name, make_batch):
     assert without == []
     for parameter in method.encoder.parameters():
         assert parameter.grad.abs().sum() > 0
+
+
+@pytest.fixture(scope="module")
+def survives_bfloat16():
+    if not cpu_survives_bfloat16():
+        pytest.skip("this CPU dies of bfloat16")
+
+
+@pytest.mark.parametrize("name", TRAINED)
+def test_a_network_in_bfloat16_has_a_loss_in_float32(name, make_batch, survives_bfloat16):
+    method = build(name)
+    expected = method.loss(make_batch(method)).parts
+    with torch.autocast("cpu", torch.bfloat16):
+        found = method.loss(make_batch(method)).parts
+    assert {part.dtype for part in found.values()} == {torch.float32}
+    # Features of 8 bits, and a loss whose own sums add nothing to their error.
+    torch.testing.assert_close(found, expected, rtol=0.05, atol=0.01)
 
 
 @pytest.mark.parametrize("name", TRAINED)
