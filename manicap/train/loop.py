@@ -34,6 +34,7 @@ from manicap.train.config import read_run_config
 from manicap.train.device import choose_device
 from manicap.train.distributed import join_processes
 from manicap.train.encoder_files import inference_state, read_weights, save_encoder, write_weights
+from manicap.train.non_finite import NonFiniteCount
 from manicap.train.observation import Observations, Observe
 from manicap.train.run_config import RunConfig
 from manicap.train.setup import Execution, Setup, prepare
@@ -97,6 +98,8 @@ class Run:
     def __init__(self, setup: Setup, run_dir: Path, check: Check | None = None, observe: Observe | None = None) -> None:
         self.setup, self.run_dir, self.check, self.observe = setup, run_dir, check, observe
         self.progress = Progress()
+        self.non_finite = NonFiniteCount(setup.device)
+        self.looks_at_every_step = setup.device.type == "cpu"
         self.checkpoints = CheckpointStore(run_dir / "checkpoints")
         self.metrics_bytes = 0
         self.seconds = 0.0
@@ -145,13 +148,10 @@ class Run:
         total = loss.total
         setup.optimizer.zero_grad(set_to_none=True)
         total.backward()
-        # Asking a GPU after every step would make it wait; there the check of each logged step has to do.
-        if setup.device.type == "cpu" and not torch.isfinite(total):
-            self.stop_at_non_finite("loss", loss)
+        self.watch("loss", total, loss)
         if setup.config.clip_gradient_norm is not None:
             norm = torch.nn.utils.clip_grad_norm_(setup.method.parameters(), setup.config.clip_gradient_norm)
-            if not torch.isfinite(norm):
-                self.stop_at_non_finite("gradient", loss)
+            self.watch("gradient", norm, loss)
         setup.optimizer.step()
         setup.method.after_step((self.progress.step + 1) / setup.max_steps)
         return loss
@@ -220,6 +220,7 @@ class Run:
         if self.setup.processes.world > 1:
             stacked = mean_over_processes(stacked.to(self.setup.device)).cpu()
         values = dict(zip(named, stacked.tolist(), strict=True))
+        self.require_finite_steps()  # not before all processes have met above
         if not all(map(math.isfinite, values.values())):
             self.stop_at_non_finite("loss", loss)
         self.write(sinks, split, values)
@@ -233,6 +234,21 @@ class Run:
         metrics: Metrics = {"split": split, "epoch": self.progress.epoch, "step": self.progress.step, **values}
         for sink in sinks:
             sink.write(metrics)
+
+    def watch(self, what: str, value: torch.Tensor, loss: LossOutput) -> None:
+        """Stop at a loss or gradient that is not finite; on a GPU count it, and stop when next it is waited for."""
+        self.non_finite.add(value, self.progress.step)
+        if self.looks_at_every_step and not torch.isfinite(value):
+            self.stop_at_non_finite(what, loss)
+
+    def require_finite_steps(self) -> None:
+        """Called wherever the device is waited for anyway: at logged steps and before a checkpoint."""
+        count, first = self.non_finite.read()
+        if count:
+            raise Failure(
+                f"the loss or its gradient was not finite at step {first}, nor {count - 1} times more until step"
+                f" {self.progress.step}; {self.last_good()}"
+            )
 
     def stop_at_non_finite(self, what: str, loss: LossOutput) -> NoReturn:
         parts = ", ".join(f"{name} {float(part.detach()):.4g}" for name, part in loss.parts.items())
@@ -264,6 +280,7 @@ class Run:
         setup = self.setup
         if not setup.processes.is_first:
             return
+        self.require_finite_steps()
         if not all(bool(torch.isfinite(parameter).all()) for parameter in setup.method.parameters()):
             raise Failure(f"the weights are not finite after step {self.progress.step}; {self.last_good()}")
         for sink in sinks:
