@@ -22,6 +22,7 @@ test: $(DEV) browser
 bench: $(DEV)
 	$(BIN)/python benchmarks/collect.py
 	$(BIN)/python benchmarks/pretrain.py
+	$(BIN)/python benchmarks/capacity.py
 	$(BIN)/python benchmarks/probe.py
 	$(BIN)/python benchmarks/report.py
 

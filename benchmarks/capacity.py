@@ -1,0 +1,109 @@
+"""What the capacity regularizer costs, in training and at inference, as ratios within one run.
+
+    python benchmarks/capacity.py [--preset paper] [--batch-size 64] [--repeats 5] [--device cpu]
+
+Run it alone on the machine, or with one thread and --cpu-time. arXiv 2405.13848, section 4: DIM-C+ costs more in
+pretraining, since every head goes through the global term, and less at inference, where its heads are gone and DIM-UAC+
+still has its charts. DIM-UA is the base of both comparisons.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+import tyro
+
+from manicap.methods.base import Batch, Method, MethodContext, PresetName
+from manicap.train.config import preset_config
+from manicap.train.device import keep_freed_memory
+from manicap.train.setup import build_method, build_optimizer
+
+BASE = "dim-ua"
+METHODS = ("st-dim", BASE, "dim-uac+", "dim-c+")
+
+
+@dataclass(frozen=True)
+class Options:
+    preset: PresetName = "paper"
+    batch_size: int = 64
+    repeats: int = 5
+    """Rounds; each times every method once, and the best of them counts."""
+    device: str = "cpu"
+    cpu_time: bool = False
+    """Count the process's CPU time, not the clock's: on a busy machine, with one thread."""
+
+
+def best_of_rounds(calls: dict[str, Callable[[], object]], options: Options) -> dict[str, float]:
+    """Seconds of each call. In turn, so that what else the machine does meets all of them."""
+    clock = time.process_time if options.cpu_time else time.perf_counter
+    seconds: dict[str, list[float]] = {name: [] for name in calls}
+    for _ in range(options.repeats + 1):
+        for name, call in calls.items():
+            synchronize(options)
+            start = clock()
+            call()
+            synchronize(options)
+            seconds[name].append(clock() - start)
+    return {name: min(times[1:]) for name, times in seconds.items()}  # the first round warms up
+
+
+def synchronize(options: Options) -> None:
+    if options.device.startswith("cuda"):
+        torch.cuda.synchronize()
+
+
+def training_step(name: str, method: Method, frames: torch.Tensor, options: Options) -> Callable[[], None]:
+    config = preset_config(options.preset, "pong", name)
+    optimizer = build_optimizer(method, config, torch.device(options.device))
+
+    def step() -> None:
+        optimizer.zero_grad(set_to_none=True)
+        method.loss(Batch(frames)).total.backward()
+        optimizer.step()
+
+    return step
+
+
+def represent(method: Method, frames: torch.Tensor) -> Callable[[], torch.Tensor]:
+    def call() -> torch.Tensor:
+        with torch.inference_mode():
+            return method.represent(frames)
+
+    return call
+
+
+def inference_parameters(method: Method) -> int:
+    parts = (getattr(method, part) for part in method.inference_parts)
+    return sum(parameter.numel() for part in parts for parameter in part.parameters())
+
+
+def show(title: str, seconds: dict[str, float], of: str) -> None:
+    ratios = ", ".join(f"{name} {seconds[name] / seconds[of]:.2f}" for name in seconds if name != of)
+    print(f"{title}: {of} {1e3 * seconds[of]:.1f} ms; of that {ratios}")
+
+
+def main(options: Options) -> None:
+    keep_freed_memory()  # as training does
+    threads = torch.get_num_threads()
+    print(f"{threads} threads, {options.device}, float32, preset {options.preset}, batch {options.batch_size}")
+    methods = {
+        name: build_method(preset_config(options.preset, "pong", name), MethodContext()).to(options.device)
+        for name in METHODS
+    }
+    shape = (options.batch_size, 2, 1, 210, 160)
+    frames = torch.randint(0, 256, shape, dtype=torch.uint8, device=options.device)
+    steps = {name: training_step(name, method, frames, options) for name, method in methods.items()}
+    show("training step", best_of_rounds(steps, options), BASE)
+    for size in (options.batch_size, 1):
+        calls = {name: represent(method, frames[:size, 0]) for name, method in methods.items()}
+        seconds = best_of_rounds(calls, options)
+        count = "1 frame" if size == 1 else f"{size} frames"
+        show(f"inference, {count}", seconds, BASE)
+        print(f"inference, {count}: dim-uac+ takes {seconds['dim-uac+'] / seconds['dim-c+']:.2f} times dim-c+")
+    parameters = ", ".join(f"{name} {inference_parameters(method) / 1e6:.2f} M" for name, method in methods.items())
+    print(f"parameters at inference: {parameters}")
+
+
+if __name__ == "__main__":
+    main(tyro.cli(Options))
