@@ -8,7 +8,7 @@ still has its charts. DIM-UA is the base of both comparisons.
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import torch
@@ -34,7 +34,7 @@ class Options:
     """Count the process's CPU time, not the clock's: on a busy machine, with one thread."""
 
 
-def best_of_rounds(calls: dict[str, Callable[[], object]], options: Options) -> dict[str, float]:
+def best_of_rounds(calls: Mapping[str, Callable[[], object]], options: Options) -> dict[str, float]:
     """Seconds of each call. In turn, so that what else the machine does meets all of them."""
     clock = time.process_time if options.cpu_time else time.perf_counter
     seconds: dict[str, list[float]] = {name: [] for name in calls}

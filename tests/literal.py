@@ -67,7 +67,7 @@ def literal_dim_c(o_t: Tensor, y_t: Tensor, y_next: Tensor, c1: Layer, c2: Layer
 def literal_two_view(
     o: Tensor, o_other: Tensor, custom: Callable[[Tensor, Tensor], Tensor], epsilon: float = 0.005
 ) -> Tensor:
-    """Algorithm 3, with the norm of Algorithms 1 and 2 that it leaves out. Heads `[B, N, D]` of the two views."""
+    """Algorithm 3, with the norm of Algorithms 1 and 2 that it does not write. Heads `[B, N, D]` of the two views."""
     N = o.shape[1]
     loss = epsilon * mmcr(norm(o))
     for i in range(N):

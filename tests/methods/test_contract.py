@@ -179,3 +179,17 @@ def test_the_paper_preset_is_tables_3_and_4():
 def test_an_unknown_method_suggests_the_nearest():
     with pytest.raises(UserError, match=r"unknown method 'dimc\+'; did you mean 'dim-c\+'"):
         find_method("dimc+")
+
+
+@pytest.mark.parametrize("name", sorted(METHODS))
+def test_every_setting_has_a_line_on_the_methods_page_or_on_the_shared_one(name, request):
+    pages = request.config.rootpath / "docs" / "methods"
+    text = (pages / f"{name}.md").read_text() + (pages / "README.md").read_text()
+    flags = [f"| `--{field.name.replace('_', '-')}` |" for field in fields(METHODS[name].settings_type)]
+    assert [flag for flag in flags if flag not in text] == []
+
+
+def test_the_shared_page_has_the_steps_of_the_presets(request):
+    quick, standard = (preset_config(preset, "pong", "dim-c+").max_steps for preset in ("quick", "standard"))
+    page = (request.config.rootpath / "docs" / "methods" / "README.md").read_text()
+    assert f"| `--max-steps` | none | {quick} in quick, {standard:,} in standard |" in page
