@@ -164,8 +164,8 @@ class CapacityRegularizer(nn.Module):
     of |base loss| / ||C||_*, so that the term is about that fraction of the base loss (the paper's suggestion under
     Limitations). The average is a buffer, moves only in training mode, and is the same on every process.
 
-    Deviations: none for Algorithms 1 and 2. Algorithm 3 writes no normalisation, perhaps since the network of the code it
-    builds on (arXiv 2104.13712) returns normalised outputs; here it is always done.
+    Deviations: none for Algorithms 1 and 2. Algorithm 3 writes no normalisation, perhaps since the network of the code
+    it builds on (arXiv 2104.13712) returns normalised outputs; here it is always done.
     """
 
     average: Tensor
