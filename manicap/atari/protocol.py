@@ -29,6 +29,8 @@ class Protocol:
     """Score every test frame once, or a sample drawn as in training."""
     probe_weights: Literal["best", "last"]
     """Probe with the best validation weights, or with the last ones."""
+    probe_init: Literal["zero", "uniform"]
+    """Weights that the linear probe starts from: zero, or uniform as those of `nn.Linear`."""
     longest_dropped_episode: int = 64
     """Episodes of this many frames or fewer are dropped."""
     min_entropy: float = 0.6
@@ -39,8 +41,8 @@ class Protocol:
     """Episodes for training, validation and test."""
 
 
-FIXED = Protocol("fixed", "shuffled", "own", "within a life", "frames", "all", "best")
-REFERENCE = Protocol("reference", "lane order", "stale", "wrapping", "episodes", "sampled", "last")
+FIXED = Protocol("fixed", "shuffled", "own", "within a life", "frames", "all", "best", "zero")
+REFERENCE = Protocol("reference", "lane order", "stale", "wrapping", "episodes", "sampled", "last", "uniform")
 PROTOCOLS: dict[str, Protocol] = {protocol.name: protocol for protocol in (FIXED, REFERENCE)}
 
 

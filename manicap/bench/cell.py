@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from manicap.bench.domains import DOMAINS, AnyEvaluation
+from manicap.bench.checks import AnyEvaluation, prepare_data
+from manicap.bench.domains import DOMAINS
 from manicap.bench.grid import Cell
 from manicap.core.config import config_hash
 from manicap.core.errors import Failure, Interruption, UserError
@@ -92,7 +93,8 @@ def run_cell(job: Job, show: ShowRun | None = None) -> Outcome:
 def _run(job: Job) -> None:
     config, evaluations, execution = job.cell.config, job.cell.evaluations, job.execution
     domain = DOMAINS[config.domain]
-    domain.prepare(config, evaluations, job.data_dir, execution.threads, execution.quiet)
+    if not (job.run_dir / "encoder.json").is_file():  # the job itself sees to the first way of probing
+        prepare_data(config, evaluations[1:], job.data_dir, execution.threads, execution.quiet)
     domain.run_job(config, evaluations[0], (config.seed,), execution, job.runs_dir, job.data_dir)
     for evaluation in evaluations[1:]:
         domain.evaluate_run(job.run_dir, evaluation, job.data_dir, execution.threads, execution.quiet)

@@ -16,7 +16,7 @@ from manicap.atari.games import find_game
 from manicap.atari.protocol import find_protocol
 from manicap.bench.evaluation import EvaluationConfig
 from manicap.bench.grid import Cell
-from manicap.bench.image_evaluation import ImageEvaluationConfig
+from manicap.bench.image_evaluation import NUM_IMAGES, ImageEvaluationConfig
 from manicap.evaluate.evaluation import STEPS_AN_EPOCH, Probe
 from manicap.evaluate.knn import NearestNeighbors
 from manicap.evaluate.logistic import LogisticConfig, LogisticProbes
@@ -38,8 +38,6 @@ NUM_VARIABLES, NUM_VALUES = 12, 40
 """Of a typical game."""
 TRAIN_SHARE, PROBE_SHARE = 0.8, 0.7
 IMAGE_SIDES = {"cifar10": 32, "stl10": 96}
-NUM_IMAGES = {"cifar10": (50_000, 50_000, 10_000), "stl10": (105_000, 5_000, 8_000)}
-"""To learn from, to train a probe on, to test."""
 NUM_CLASSES = 10
 
 

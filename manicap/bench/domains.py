@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from manicap.atari.collect import collect
 from manicap.atari.games import GAME_LISTS, find_game
 from manicap.atari.store import StoreConfig
 from manicap.bench import image_run, run
+from manicap.bench.checks import AnyEvaluation
 from manicap.bench.evaluation import EvaluationConfig, evaluate_run, preset_evaluation
 from manicap.bench.image_evaluation import ImageEvaluationConfig, evaluate_image_run
 from manicap.images.selection import require_dataset
@@ -16,8 +16,6 @@ from manicap.methods.base import Domain, PresetName
 from manicap.train.config import preset_config
 from manicap.train.image_config import preset_image_config
 from manicap.train.run_config import RunConfig
-
-AnyEvaluation = EvaluationConfig | ImageEvaluationConfig
 
 
 @dataclass(frozen=True)
@@ -32,26 +30,14 @@ class BenchDomain:
     preset_evaluation: Callable[[PresetName], AnyEvaluation]
     shared: tuple[str, ...]
     """Settings of a run that its evaluations take over unless they say otherwise."""
-    prepare: Callable[[Any, Sequence[Any], Path, int | None, bool], None]
-    """Whatever must be on disk before the config's run: (config, evaluations, data_dir, workers, quiet)."""
     run_job: Callable[..., list[Path]]
     evaluate_run: Callable[..., dict[str, Any]]
-    differences: Callable[[dict[str, Any], int], list[str]]
-    """From the paper's setting, of a result, with the number of seeds."""
 
 
 def stores_of(config: Any, evaluations: Sequence[EvaluationConfig]) -> tuple[StoreConfig, ...]:
-    """The stores of an Atari run and of its probes, each once; probes share theirs over all seeds."""
-    steps = dict.fromkeys(evaluation.probe_steps for evaluation in evaluations)
-    return (config.store_config, *(StoreConfig(config.game, count, 0, "probe") for count in steps))
-
-
-def _collect_stores(
-    config: Any, evaluations: Sequence[EvaluationConfig], data_dir: Path, workers: int | None, quiet: bool
-) -> None:
-    """With no more processes than the cell has threads; other cells that need the same store wait for the copy."""
-    for store in stores_of(config, evaluations):
-        collect(store, data_dir, workers, quiet=quiet)
+    """The stores of an Atari run and of its probes, each once."""
+    probed = dict.fromkeys(evaluation.store_config(config.game, config.seed) for evaluation in evaluations)
+    return (config.store_config, *probed)
 
 
 def _find_images(name: str) -> str:
@@ -67,10 +53,8 @@ DOMAINS: dict[Domain, BenchDomain] = {
         evaluation_type=EvaluationConfig,
         preset_evaluation=preset_evaluation,
         shared=("protocol", "annotation_set"),
-        prepare=_collect_stores,
         run_job=run.run_job,
         evaluate_run=evaluate_run,
-        differences=run.differences_from_paper,
     ),
     "images": BenchDomain(
         find_dataset=_find_images,
@@ -81,9 +65,7 @@ DOMAINS: dict[Domain, BenchDomain] = {
         evaluation_type=ImageEvaluationConfig,
         preset_evaluation=lambda preset: ImageEvaluationConfig(),
         shared=("protocol",),
-        prepare=lambda config, evaluations, data_dir, workers, quiet: None,
         run_job=image_run.run_image_job,
         evaluate_run=evaluate_image_run,
-        differences=lambda result, num_seeds: image_run.differences_from_paper(result),
     ),
 }

@@ -6,19 +6,22 @@ runs/<name>/features/              cached features
 """
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Literal
 
 from manicap.atari.annotations import ANNOTATION_SETS
-from manicap.atari.protocol import ProtocolName
+from manicap.atari.protocol import ProtocolName, find_protocol
+from manicap.atari.store import StoreConfig
 from manicap.core.config import check_config, config_hash, to_dict
 from manicap.core.errors import UserError, unknown_choice
 from manicap.core.paths import DATA_DIR
 from manicap.core.ranges import Count, Width
 from manicap.core.results import read_result, write_result
 from manicap.evaluate.evaluation import evaluate
+from manicap.evaluate.probes import ProbeInit
 from manicap.methods.base import MethodContext, PresetName, ProbeInput
 from manicap.train.config import read_config
 from manicap.train.device import set_threads
@@ -42,11 +45,29 @@ class EvaluationConfig:
     """output is what the method's paper probes; backbone the convolution features, of one width for all methods."""
     width: Width | None = None
     """Project the features to this width by a random orthogonal map, to compare at equal widths."""
+    probe_init: ProbeInit = "auto"
+    """Weights that the linear probe starts from; auto: zero under fixed, uniform under reference, as the 2019 code."""
+    probe_store: Literal["shared", "per seed"] = "shared"
+    """Games that probes are trained and tested on: the same for all seeds, or others for each, as in the 2019 code."""
+
+    @property
+    def resolved_init(self) -> ProbeInit:
+        """What the linear probe starts from."""
+        return find_protocol(self.protocol).probe_init if self.probe_init == "auto" else self.probe_init
 
     def problems(self) -> list[str]:
+        found = []
         if self.annotation_set not in ANNOTATION_SETS:
-            return [str(unknown_choice("annotation set", self.annotation_set, ANNOTATION_SETS))]
-        return []
+            found.append(str(unknown_choice("annotation set", self.annotation_set, ANNOTATION_SETS)))
+        for name in ("probe_steps", "width"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                found.append(f"{name} must be at least 1, got {value}")
+        return found
+
+    def store_config(self, game: str, seed: int) -> StoreConfig:
+        """The store of play that runs of a seed are probed on."""
+        return StoreConfig(game, self.probe_steps, seed if self.probe_store == "per seed" else 0, "probe")
 
 
 def preset_evaluation(name: PresetName) -> EvaluationConfig:
@@ -78,7 +99,9 @@ def evaluate_run(
         annotation_set=config.annotation_set,
         steps=config.probe_steps,
         seed=pretrain_config.seed,
+        store_seed=config.store_config(pretrain_config.game, pretrain_config.seed).seed,
         probe=config.probe,
+        probe_init=config.probe_init,
         width=config.width,
         arrays="torch",
         floors={"majority": "majority", "untrained": _untrained(run_dir, config.probe_input)},
@@ -95,7 +118,7 @@ def evaluate_run(
         "encoder": encoder.fingerprint,
         "evaluation_config": to_dict(config),
         "pretrain_config": to_dict(pretrain_config),
-        "training": {key: training[key] for key in ("steps", "epochs", "best_epoch", "weights")},
+        "training": training_facts(training),
         "evaluation": evaluation.to_dict(),
         "versions": {name: version(name) for name in ("manicap", "torch", "numpy", "ale-py")},
     }
@@ -103,6 +126,12 @@ def evaluate_run(
         evaluation.predictions.save(path.with_suffix(".npz"))
     write_result(path, result)
     return read_result(path)
+
+
+def training_facts(description: Mapping[str, Any]) -> dict[str, Any]:
+    """What a result tells of the training, from `encoder.json`."""
+    facts = {key: description[key] for key in ("steps", "epochs", "best_epoch", "weights")}
+    return facts | {"precision": str(description["identity"]["precision"]).removeprefix("torch.")}
 
 
 def result_path(run_dir: Path, config: EvaluationConfig) -> Path:

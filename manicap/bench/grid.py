@@ -31,7 +31,8 @@ from functools import cache
 from pathlib import Path
 from typing import Annotated, Any
 
-from manicap.bench.domains import DOMAINS, AnyEvaluation, BenchDomain
+from manicap.bench.checks import AnyEvaluation, job_problems
+from manicap.bench.domains import DOMAINS, BenchDomain
 from manicap.core.config import from_dict, to_dict
 from manicap.core.errors import UserError, unknown_choice
 from manicap.core.ranges import NonNegative, Range, Seeds, Threads
@@ -166,6 +167,7 @@ def build_grid(values: Mapping[str, Any], name: str, source: str = "grid") -> Gr
                 for column in columns:
                     config = _config(file, domain, dataset, column, seed, problems)
                     if config is not None:
+                        problems += [f"{column.label}: {problem}" for problem in job_problems(config, probed)]
                         places[dataset, column.label, seed] = Cell(config, probed)
     if problems:
         raise UserError(f"{source}: " + "; ".join(dict.fromkeys(problems)))
@@ -247,6 +249,10 @@ def _variant_columns(variant: Mapping[str, Any], place: str, problems: list[str]
         if key not in {*settings, *_run_names(method)}:
             problems.append(str(unknown_choice("key", f"{place}.{key}", {f"{place}.{name}" for name in settings})))
     lists = {key: value for key, value in overrides.items() if isinstance(value, list)}
+    empty = [key for key, value in lists.items() if not value]
+    if empty:
+        problems.append(f"{place}: {', '.join(empty)} must have at least one value")
+        return
     lengths = {len(value) for value in lists.values()}
     if len(lengths) > 1:
         told = ", ".join(f"{key} has {len(value)}" for key, value in lists.items())

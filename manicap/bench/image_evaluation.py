@@ -9,6 +9,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Literal
 
+from manicap.bench.evaluation import training_facts
 from manicap.core.config import check_config, config_hash, to_dict
 from manicap.core.errors import UserError
 from manicap.core.paths import DATA_DIR
@@ -24,6 +25,9 @@ from manicap.train.encoder_files import WeightsName, load_encoder, read_descript
 from manicap.train.image_config import ImageConfig, ImageProtocolName
 from manicap.train.image_data import image_context, open_split
 from manicap.train.setup import build_method
+
+NUM_IMAGES = {"cifar10": (50_000, 50_000, 10_000), "stl10": (105_000, 5_000, 8_000)}
+"""To learn from, to train a probe on, to test."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +50,11 @@ class ImageEvaluationConfig:
     """Nearest training images that vote (knn)."""
     neighbor_temperature: Positive = 0.5
     """By which similarities are divided before the exponential (knn)."""
+
+    @property
+    def is_augmented(self) -> bool:
+        """Whether the linear probe trains on new views in every epoch."""
+        return self.protocol == "tsai2021" if self.probe_features == "auto" else self.probe_features == "augmented"
 
 
 def read_image_config(run_dir: Path) -> ImageConfig:
@@ -77,7 +86,6 @@ def evaluate_image_run(
     device = choose_device()
     untrained = build_method(run_config, image_context(bench.train, bench.recipe)).to(device)
     evaluation = evaluate_images(bench, encoder.move(device).method, encoder.fingerprint, {"untrained": untrained})
-    training = read_description(run_dir)
     result = {
         "dataset": run_config.subject,
         "method": run_config.method,
@@ -85,7 +93,7 @@ def evaluate_image_run(
         "encoder": encoder.fingerprint,
         "evaluation_config": to_dict(config),
         "pretrain_config": to_dict(run_config),
-        "training": {key: training[key] for key in ("steps", "epochs", "best_epoch", "weights")},
+        "training": training_facts(read_description(run_dir)),
         "evaluation": evaluation.to_dict(),
         "versions": {name: version(name) for name in ("manicap", "torch", "numpy")},
     }

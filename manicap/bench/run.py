@@ -7,17 +7,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from manicap.bench.checks import AnyEvaluation, check_job, prepare_data
+from manicap.bench.differences import differences_from_paper
 from manicap.bench.evaluation import EvaluationConfig, evaluate_run, result_path
 from manicap.core.paths import DATA_DIR, RUNS_DIR
 from manicap.core.results import write_result
 from manicap.evaluate.diagnostics.training import measure_batch
 from manicap.methods import find_method
 from manicap.methods.base import PresetName
-from manicap.train.config import PretrainConfig, preset_config
+from manicap.train.config import PretrainConfig
+from manicap.train.distributed import is_first_process
 from manicap.train.loop import pretrain
+from manicap.train.run_config import RunConfig
 from manicap.train.setup import Execution
-
-PAPER_SEEDS = 5
 
 
 def run_job(
@@ -35,19 +37,28 @@ def run_job(
     `converged` puts the scores of a converged logistic regression beside those of the linear probe. The protocol's
     probe stops early on features that it learns slowly; this one tells what is linearly there. `ceiling` is a run to
     train and probe too (see `supervised_config`), whose scores are shown beside.
+
+    What is wrong with the probing is said before anything is trained. Under torchrun all processes train and the first
+    one probes; the others get an empty list.
     """
+    for each in (config, *(() if ceiling is None else (ceiling,))):
+        check_job(each, [evaluation])
     run_dirs = []
     for seed in dict.fromkeys(seeds):
 
         def probed(run_dir: Path, how: EvaluationConfig = evaluation) -> dict[str, Any]:
             return evaluate_run(run_dir, how, data_dir, execution.threads, execution.quiet)
 
-        run_dir = _trained(replace(config, seed=seed), execution, runs_dir, data_dir)
+        run_dir = _trained(replace(config, seed=seed), evaluation, execution, runs_dir, data_dir)
+        top = None
+        if ceiling is not None:
+            top = _trained(replace(ceiling, seed=seed), evaluation, execution, runs_dir, data_dir)
+        if not is_first_process():
+            continue
         result = probed(run_dir)
         if converged and evaluation.probe == "linear":
             result["converged"] = probed(run_dir, replace(evaluation, probe="logistic"))["evaluation"]
-        if ceiling is not None:
-            top = _trained(replace(ceiling, seed=seed), execution, runs_dir, data_dir)
+        if top is not None:
             result["supervised"] = probed(top)["evaluation"]
         result["differences_from_paper"] = differences_from_paper(result, len(set(seeds)))
         write_result(run_dir / "result.json", result)
@@ -57,44 +68,26 @@ def run_job(
     return run_dirs
 
 
+def announce(config: RunConfig, evaluation: AnyEvaluation, run_dir: Path, execution: Execution, data_dir: Path) -> None:
+    """Say what becomes of a run, and prepare the data of one that is still to be trained; the first process alone."""
+    if not is_first_process():
+        return
+    is_trained = (run_dir / "encoder.json").is_file()
+    if not execution.quiet:
+        print(f"{run_dir}: {'trained before' if is_trained else 'training'}", file=sys.stderr)
+    if not is_trained:
+        prepare_data(config, [evaluation], data_dir, execution.threads, execution.quiet)
+
+
 def supervised_config(config: PretrainConfig, preset: PresetName) -> PretrainConfig:
     """The same frames, batches and steps for the network trained on the labels."""
     return replace(config, method="supervised", settings=find_method("supervised").settings_type.preset(preset))
 
 
-def differences_from_paper(result: dict[str, Any], num_seeds: int) -> list[str]:
-    """What differs from the setting of the published numbers, so that nobody takes a quick run for a reproduction."""
-    ours, evaluation = result["pretrain_config"], result["evaluation_config"]
-    paper = preset_config("paper", ours["game"], ours["method"])
-    found = []
-    if ours["collect_steps"] != paper.collect_steps:
-        found.append(f"{ours['collect_steps']:,} frames of play, not {paper.collect_steps:,}")
-    if ours.get("max_steps") is not None and find_method(ours["method"]).is_trained:
-        found.append(f"{result['training']['steps']:,} training steps, not up to {paper.max_epochs} epochs")
-    for name, value in ours["settings"].items():
-        published = getattr(paper.settings, name)
-        if value != published:
-            found.append(f"{name.replace('_', ' ')} {value}, not {published}")
-    for name in ("batch_size", "learning_rate", "max_epochs"):
-        if ours[name] != getattr(paper, name):
-            found.append(f"{name.replace('_', ' ')} {ours[name]}, not {getattr(paper, name)}")
-    if evaluation["probe_steps"] != EvaluationConfig.probe_steps:
-        found.append(f"probed on {evaluation['probe_steps']:,} frames, not {EvaluationConfig.probe_steps:,}")
-    if evaluation["protocol"] != "reference":
-        found.append(f"protocol {evaluation['protocol']}, not the 2019 code's")
-    if evaluation["annotation_set"] == "corrected":
-        found.append("corrected annotations")
-    if evaluation["probe"] != "linear":
-        found.append(f"{evaluation['probe']} probe")
-    if num_seeds != PAPER_SEEDS:
-        found.append(f"{num_seeds} seed{'s' * (num_seeds != 1)}, not {PAPER_SEEDS}")
-    return found
-
-
-def _trained(config: PretrainConfig, execution: Execution, runs_dir: Path, data_dir: Path) -> Path:
+def _trained(
+    config: PretrainConfig, evaluation: EvaluationConfig, execution: Execution, runs_dir: Path, data_dir: Path
+) -> Path:
     run_dir = runs_dir / config.run_name
-    if not execution.quiet:
-        known = (run_dir / "encoder.json").is_file()
-        print(f"{run_dir}: {'trained before' if known else 'training'}", file=sys.stderr)
+    announce(config, evaluation, run_dir, execution, data_dir)
     pretrain(config, run_dir, execution, data_dir, observe=measure_batch)
     return run_dir

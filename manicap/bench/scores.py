@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from manicap.bench.cell import measured, read_error
-from manicap.bench.domains import DOMAINS
+from manicap.bench.differences import differences_from_paper
 from manicap.bench.grid import Grid
 
 
@@ -46,7 +46,7 @@ class GridScores:
     errors: Mapping[str, str]
     """Run name to the error it ended with."""
     differences: tuple[str, ...]
-    """From the paper's setting, of the columns that are methods as they are."""
+    """From the paper's setting, of the columns that are methods as they are, each probed in the way nearest to it."""
 
 
 def gather_scores(grid: Grid, runs_dir: Path) -> GridScores:
@@ -61,11 +61,12 @@ def gather_scores(grid: Grid, runs_dir: Path) -> GridScores:
         for name, result in found:
             if result is not None:
                 scores.append(_score(dataset, label, seed, name, result, cell.name))
-        first = found[0][1]
-        if first is not None:
+        results = [result for _, result in found if result is not None]
+        if found[0][1] is not None:
             curves += _curve(dataset, label, seed, run_dir / "metrics.jsonl")
             if label in plain:
-                differences |= dict.fromkeys(DOMAINS[grid.domain].differences(first, len(grid.file.seeds)))
+                told = (differences_from_paper(result, len(grid.file.seeds)) for result in results)
+                differences |= dict.fromkeys(sorted(told, key=len)[0])
         elif (error := read_error(run_dir)) is not None:
             errors[cell.name] = error
     return GridScores(tuple(scores), tuple(curves), errors, tuple(differences))

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 import tyro
 from rich.console import Console
 
+from manicap.bench.differences import setting_sentence
 from manicap.bench.evaluation import require_runs
 from manicap.bench.image_evaluation import ImageEvaluationConfig, evaluate_image_run, read_image_config
 from manicap.bench.image_run import run_image_job
@@ -70,8 +71,7 @@ def images(
     results = [read_result(run_dir / "result.json") for run_dir in run_dirs]
     console = Console()
     console.print(image_job_table(results))
-    if results[0]["differences_from_paper"]:
-        console.print(f"Not the paper's setting: {'; '.join(results[0]['differences_from_paper'])}.", highlight=False)
+    console.print(setting_sentence(results[0]), highlight=False)
     for run_dir in run_dirs:
         print(f"page: {write_image_page(run_dir, data_dir)}")
 

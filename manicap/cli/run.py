@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 import tyro
 from rich.console import Console
 
+from manicap.bench.differences import setting_sentence
 from manicap.bench.evaluation import EvaluationConfig, evaluate_run, preset_evaluation, require_runs
 from manicap.bench.run import run_job, supervised_config
 from manicap.cli.images import compare_images, evaluate_images, names_image_run
@@ -65,10 +66,12 @@ def run(
     assert isinstance(plain, PretrainConfig)
     supervised = supervised_config(plain, preset) if ceiling else None
     run_dirs = run_job(plain, evaluation, seeds, execution, runs_dir, data_dir, converged, supervised)
+    if not run_dirs:  # a process of torchrun other than the first
+        return
     results = [read_result(run_dir / "result.json") for run_dir in run_dirs]
     console = Console()
     console.print(job_table(results))
-    console.print(f"Not the paper's setting: {'; '.join(results[0]['differences_from_paper'])}.", highlight=False)
+    console.print(setting_sentence(results[0]), highlight=False)
     for run_dir in run_dirs:
         print(f"page: {write_run_page(run_dir, data_dir)}")
 

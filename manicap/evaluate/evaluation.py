@@ -29,7 +29,7 @@ from manicap.evaluate.knn import NearestNeighbors
 from manicap.evaluate.logistic import LogisticProbes
 from manicap.evaluate.majority import MajorityClass
 from manicap.evaluate.metrics import Labels, Scores, score_labels
-from manicap.evaluate.probes import LinearConfig, LinearProbes
+from manicap.evaluate.probes import LinearConfig, LinearProbes, ProbeInit
 from manicap.evaluate.result import Evaluation, Predictions
 from manicap.evaluate.sampling import ProbeData, scored_rows
 
@@ -72,6 +72,7 @@ def evaluate(
     steps: int = 50_000,
     seed: int = 0,
     probe: str | ProbeBuilder = "linear",
+    probe_init: ProbeInit = "auto",
     width: int | None = None,
     input: InputKind = "uint8",
     normalization: tuple[float, float] = (0.5, 0.5),
@@ -95,6 +96,7 @@ def evaluate(
         steps: Steps of the probe store; collected into `data_dir` if it is not there.
         seed: Seed of the splits, of the probe and of the projection.
         probe: `linear` (the protocol's), `logistic` (converged), `knn`, or a function that builds a probe.
+        probe_init: Weights that the linear probe starts from: `zero`, `uniform`, or the protocol's (`auto`).
         width: Project the features to this many dimensions by a seeded random orthogonal map.
         input: Frames as `uint8`, `float` (in [0, 1]) or `normalized` ((x - mean) / std of `float`).
         normalization: Mean and standard deviation for `normalized`; the default maps to [-1, 1].
@@ -117,7 +119,7 @@ def evaluate(
     opened = _open(store, game, steps, store_seed, data_dir, quiet)
     bench = _Bench(opened, probe_splits(opened, rules, annotation_set, seed), rules, annotation_set, seed)
     extraction = _Extraction(None if cache_dir is None else Path(cache_dir), batch_size, width, quiet)
-    builder = probe if callable(probe) else _builder(probe, opened.config.steps)
+    builder = probe if callable(probe) else _builder(probe, opened.config.steps, probe_init)
 
     evaluation = bench.evaluate(frozen, fingerprint, extraction, builder)
     for name, floor in named_floors.items():
@@ -132,11 +134,16 @@ def evaluate(
     return evaluation
 
 
-def _builder(probe: str, steps: int) -> ProbeBuilder:
-    return _linear_for(steps) if probe == "linear" else PROBES[probe]
+def require_probe_data(store: Store, protocol: ProbeProtocol, annotation_set: str, seed: int) -> None:
+    """Raise the `UserError` that `evaluate` would: a store too small to split, or without a variable to score."""
+    _Bench(store, probe_splits(store, protocol, annotation_set, seed), protocol, annotation_set, seed)
 
 
-def _linear_for(steps: int) -> ProbeBuilder:
+def _builder(probe: str, steps: int, init: ProbeInit) -> ProbeBuilder:
+    return _linear_for(steps, init) if probe == "linear" else PROBES[probe]
+
+
+def _linear_for(steps: int, init: ProbeInit) -> ProbeBuilder:
     """The protocol's probe. Where the store is smaller than the protocol's, an epoch passes over it several times.
 
     The schedule counts epochs: with the few batches of a small store the plateau lowers the learning rate before a
@@ -144,7 +151,7 @@ def _linear_for(steps: int) -> ProbeBuilder:
     one pass); on 12,000 steps 0.11 with one pass an epoch, 0.18 with two, 0.23 with three, 0.47 with four. Three are a
     compromise with time. What is linearly there, whatever the schedule, is told by the logistic probe.
     """
-    config = LinearConfig(passes=max(1, STEPS_AN_EPOCH // steps))
+    config = LinearConfig(passes=max(1, STEPS_AN_EPOCH // steps), init=init)
     return lambda protocol, seed, quiet: LinearProbes(config, protocol, seed, quiet)
 
 

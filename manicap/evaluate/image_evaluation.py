@@ -16,7 +16,7 @@ from torch import Tensor
 from manicap.core.errors import UserError
 from manicap.core.seeding import numpy_generator
 from manicap.evaluate.image_features import ImageEncoder
-from manicap.evaluate.image_neighbors import NeighborsConfig, vote
+from manicap.evaluate.image_neighbors import NeighborsConfig, require_neighbors, vote
 from manicap.evaluate.image_probe import (
     AugmentedFeatures,
     CachedFeatures,
@@ -115,6 +115,13 @@ def evaluate_images(
     for name, other in (floors or {}).items():
         evaluation.floors[name] = _scores(measure(bench, other, shown), labels, names)
     return evaluation
+
+
+def require_labels(bench: ImageBench) -> None:
+    """Raise the `UserError` that `evaluate_images` would: images without labels, or fewer than neighbours asked for."""
+    labels, _ = _labels(bench.train), _labels(bench.test)
+    if bench.probe == "knn":
+        require_neighbors(bench.neighbors.k, len(labels))
 
 
 def accuracy(bench: ImageBench, method: Method) -> float:

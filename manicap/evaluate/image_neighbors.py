@@ -29,6 +29,13 @@ class Neighbors(NamedTuple):
     """The nearest training images, the nearest first."""
 
 
+def require_neighbors(k: int, num_images: int, num_nearest: int = 0) -> None:
+    if not max(1, num_nearest) <= k <= num_images:
+        raise UserError(
+            f"{k} nearest neighbours need as many training images, got {num_images}; take more images or a smaller k"
+        )
+
+
 def vote(
     features_BF: Tensor,
     train_NF: Tensor,
@@ -45,10 +52,7 @@ def vote(
     """
     check_config(config)
     k = config.k
-    if not max(1, num_nearest) <= k <= len(train_NF):
-        raise UserError(
-            f"{k} nearest neighbours need as many training images, got {len(train_NF)}; take more images or a smaller k"
-        )
+    require_neighbors(k, len(train_NF), num_nearest)
     bank_NF = F.normalize(train_NF, dim=1)
     votes, nearest = [], []
     for queries_BF in features_BF.split(_ROWS):

@@ -10,8 +10,10 @@ import numpy as np
 
 from manicap.atari.annotations import CATEGORIES
 from manicap.atari.games import find_game
-from manicap.atari.store import Store, StoreConfig, open_store, store_path
+from manicap.atari.store import Store, open_store, store_path
+from manicap.bench.evaluation import EvaluationConfig
 from manicap.bench.published import SOURCE, published_scores
+from manicap.core.config import from_dict
 from manicap.core.files import atomic_write
 from manicap.core.results import read_result
 from manicap.evaluate.positions import AxisMap, estimate_positions
@@ -157,8 +159,8 @@ def _charts(path: Path) -> tuple[Chart, ...]:
 
 def _player(run_dir: Path, result: Mapping[str, Any], data_dir: Path) -> Player | None:
     """The longest stretch of test frames, with true and decoded values; None if the store is no longer there."""
-    config = StoreConfig(result["game"], result["evaluation_config"]["probe_steps"], 0, "probe")
-    path = store_path(config, data_dir)
+    evaluation = from_dict(EvaluationConfig, result["evaluation_config"], source=str(run_dir / "result.json"))
+    path = store_path(evaluation.store_config(result["game"], result["seed"]), data_dir)
     if not path.is_dir():
         return None
     store, predictions = open_store(path), Predictions.load(run_dir / "predictions.npz")

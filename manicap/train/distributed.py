@@ -44,6 +44,11 @@ class Processes:
             dist.barrier()
 
 
+def is_first_process() -> bool:
+    """Whether this process is the one of torchrun that writes and talks, or the only one; known before they join."""
+    return os.environ.get("RANK", "0") == "0"
+
+
 @contextmanager
 def join_processes(use_cuda: bool) -> Iterator[Processes]:
     """Join the group that torchrun describes in the environment; a lone process is a group of its own."""

@@ -7,15 +7,13 @@ from pathlib import Path
 import pytest
 
 from manicap.bench.image_evaluation import ImageEvaluationConfig, evaluate_image_run
-from manicap.bench.image_run import differences_from_paper, run_image_job
+from manicap.bench.image_run import run_image_job
 from manicap.bench.published import published_image_accuracy
 from manicap.cli.main import main
-from manicap.core.config import to_dict
 from manicap.core.errors import UserError
 from manicap.core.results import read_result
 from manicap.evaluate.compare import compare
 from manicap.report.image_page import write_image_page
-from manicap.train.image_config import preset_image_config
 from manicap.train.setup import Execution
 from tests.image_folder import small_image_config
 
@@ -112,22 +110,6 @@ def test_published_numbers_are_the_printed_ones():
         "barlow-twins-c+": 0.906,
     }
     assert published_image_accuracy("stripes") == {}
-
-
-def test_differences_from_the_paper_are_all_named():
-    def result(preset, **evaluation):
-        config = preset_image_config(preset, "cifar10", "simclr-c+", "tsai2021")
-        return {
-            "dataset": "cifar10",
-            "pretrain_config": to_dict(config),
-            "evaluation_config": to_dict(ImageEvaluationConfig(**evaluation)),
-            "training": {"steps": 100},
-        }
-
-    found = " ".join(differences_from_paper(result("quick")))
-    for part in ("training images, not all", "encoder resnet18, not resnet50", "not 1000", "protocol clean"):
-        assert part in found
-    assert differences_from_paper(result("paper", protocol="tsai2021")) == []
 
 
 @pytest.mark.parametrize(

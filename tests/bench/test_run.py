@@ -9,14 +9,14 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from manicap.bench.evaluation import EvaluationConfig, evaluate_run, preset_evaluation
-from manicap.bench.run import differences_from_paper, run_job, supervised_config
+from manicap.bench.evaluation import EvaluationConfig, evaluate_run
+from manicap.bench.run import run_job, supervised_config
 from manicap.cli.main import main
 from manicap.core.errors import UserError
 from manicap.core.results import read_result, write_result
 from manicap.report.run_page import write_run_page
 from manicap.report.tables import job_table
-from manicap.train.config import preset_config, read_config
+from manicap.train.config import read_config
 from manicap.train.setup import Execution
 from tests.methods.small import small_config
 
@@ -83,31 +83,6 @@ def test_the_page_is_built_from_the_files_alone(job, data_dir):
     # Table 1 of arXiv 2405.13848: ST-DIM on Pong 0.81.
     assert "0.81" in text
     assert text == write_run_page(job["st-dim"][0], data_dir).read_text()
-
-
-def test_differences_from_the_paper_are_all_named():
-    quick, evaluation = preset_config("quick", "pong", "dim-c+"), preset_evaluation("quick")
-    from manicap.core.config import to_dict
-
-    result = {
-        "pretrain_config": to_dict(quick),
-        "evaluation_config": to_dict(evaluation),
-        "training": {"steps": 600},
-    }
-    found = " ".join(differences_from_paper(result, 1))
-    for part in ("12,000 frames of play", "600 training steps", "units 512, not 4096", "1 seed, not 5", "protocol"):
-        assert part in found
-    paper = result | {
-        "pretrain_config": to_dict(preset_config("paper", "pong", "dim-c+")),
-        "evaluation_config": to_dict(EvaluationConfig(protocol="reference", annotation_set="ari-2020")),
-    }
-    assert differences_from_paper(paper, 5) == []
-
-
-def test_an_untrained_network_is_not_said_to_have_too_few_steps(job):
-    trained, untrained = (read_result(job[name][0] / "result.json") for name in ("st-dim", "random-cnn"))
-    assert any("3 training steps" in text for text in differences_from_paper(trained, 5))
-    assert not any("training steps" in text for text in differences_from_paper(untrained, 5))
 
 
 def test_compare_prints_intervals_and_refuses_to_rank_different_widths(job, data_dir, capsys):

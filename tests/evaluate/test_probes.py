@@ -59,7 +59,7 @@ def small_parts():
 
 
 # A patience of 3 makes the variables stop at different epochs, so that the matmul shrinks on the way.
-CONFIG = LinearConfig(learning_rate=0.02, patience=3, max_epochs=25)
+CONFIG = LinearConfig(learning_rate=0.02, patience=3, max_epochs=25, init="zero")
 
 
 @pytest.mark.parametrize("protocol", [FIXED, REFERENCE], ids=["fixed", "reference"])
@@ -93,6 +93,16 @@ def test_uniform_start_keeps_all_classes_and_features(small_parts):
     # nn.Linear starts uniform in +-1/sqrt(8): variance 1/24.
     assert weights.abs().max() <= 8**-0.5
     assert weights.var().item() == pytest.approx(1 / 24, rel=0.05)
+
+
+@pytest.mark.parametrize(("protocol", "init"), [(FIXED, "zero"), (REFERENCE, "uniform")], ids=["fixed", "reference"])
+def test_the_protocol_decides_what_the_probe_starts_from(small_parts, protocol, init):
+    train, val, _ = small_parts
+    own = LinearProbes(LinearConfig(max_epochs=1, learning_rate=0.0), protocol, seed=5).fit(train, val)
+    asked = LinearProbes(LinearConfig(max_epochs=1, learning_rate=0.0, init=init), protocol, seed=5).fit(train, val)
+    assert own.config.init == init  # what a result records
+    assert torch.equal(own.weights_, asked.weights_)
+    assert bool(own.weights_.any()) == (init == "uniform")
 
 
 def test_on_real_frames_the_scores_are_those_of_plain_classifiers(pong_parts):
