@@ -74,11 +74,13 @@ def _image_problems(config: ImageConfig, evaluation: ImageEvaluationConfig) -> l
 
 
 @cache
-def feature_width(method: str, settings: Settings, probe_input: ProbeInput) -> int:
-    """Features that a probe of an Atari method sees; shapes alone are computed."""
+def feature_width(
+    method: str, settings: Settings, probe_input: ProbeInput, input_shape: tuple[int, int, int] = (1, 210, 160)
+) -> int:
+    """Features that a probe of the method sees; shapes alone are computed."""
     with torch.device("meta"):
-        built = find_method(method)(settings, MethodContext(num_variables=1)).eval()
-        frames = torch.zeros((1, *built.context.input_shape), dtype=torch.uint8)
+        built = find_method(method)(settings, MethodContext(input_shape, num_variables=1)).eval()
+        frames = torch.zeros((1, *input_shape), dtype=torch.uint8)
         return int(built.represent(frames, probe_input).shape[1])
 
 

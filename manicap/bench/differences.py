@@ -119,13 +119,13 @@ def _run_values(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _evaluation_values(values: Mapping[str, Any], paper: object, run: Mapping[str, Any]) -> dict[str, Any]:
-    """An evaluation's settings, with what `auto` stands for, and the paper's name for a set that is equal to its own."""
+    """The settings, with what `auto` stands for, and the paper's name for an annotation set that equals its own."""
     config = from_dict(type(paper), {key: values[key] for key in values if hasattr(paper, key)})
     if isinstance(config, ImageEvaluationConfig):
         return {**values, "probe_features": "augmented" if config.is_augmented else "cached"}
     assert isinstance(config, EvaluationConfig)
     assert isinstance(paper, EvaluationConfig)
-    known = {"probe_init": config.resolved_init, "probe_store": config.probe_store}
+    known: dict[str, Any] = {"probe_init": config.resolved_init, "probe_store": config.probe_store}
     if _are_equal_sets(run["game"], config.annotation_set, paper.annotation_set):
         known["annotation_set"] = paper.annotation_set
     return {**values, **known}

@@ -1,22 +1,20 @@
-"""Commands on images: the job, and `evaluate` and `compare` for its runs."""
+"""Commands on images: the job, and `evaluate` for its runs."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import fields
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import tyro
 from rich.console import Console
 
 from manicap.bench.differences import setting_sentence
 from manicap.bench.evaluation import require_runs
-from manicap.bench.image_evaluation import ImageEvaluationConfig, evaluate_image_run, read_image_config
+from manicap.bench.image_evaluation import ImageEvaluationConfig, evaluate_image_run
 from manicap.bench.image_run import run_image_job
 from manicap.cli.train import chosen_preset, parser_default, value_of
 from manicap.core.paths import DATA_DIR, RUNS_DIR
 from manicap.core.ranges import Seeds, Threads
 from manicap.core.results import read_result
-from manicap.evaluate.compare import compare as compare_results
 from manicap.evaluate.image_result import ImageEvaluation
 from manicap.methods.base import PresetName
 from manicap.report.image_page import write_image_page
@@ -26,7 +24,6 @@ from manicap.train.image_config import ImageConfig, ImageProtocolName, preset_im
 from manicap.train.setup import Execution
 
 RunPath = Annotated[Path, tyro.conf.Positional, tyro.conf.arg(help="Directory of the run.")]
-RunPaths = Annotated[tuple[Path, ...], tyro.conf.Positional, tyro.conf.arg(help="Directories of the runs.")]
 
 
 def images(
@@ -126,35 +123,3 @@ def evaluate_images(
     """
     require_runs((run,))
     print(ImageEvaluation.from_dict(evaluate_image_run(run, config, data_dir, threads)["evaluation"]))
-
-
-def compare_images(
-    runs: RunPaths,
-    config: ImageEvaluationConfig,
-    metric: Literal["accuracy", "top5"] = "accuracy",
-    baseline: str | None = None,
-    allow_mismatch: bool = False,
-    threads: Threads | None = None,
-    data_dir: Path = DATA_DIR,
-) -> None:
-    """Runs on images side by side, probed alike: means with bootstrap intervals, and a paired test.
-
-    Refuses to rank what differs in protocol, probe, width or images, and says why. Runs are probed first where they
-    have not been: manicap compare runs/cifar10-simclr-* --probe knn
-
-    Args:
-        runs: Directories of the runs.
-        config: How to probe them.
-        metric: What to compare.
-        baseline: Method that the others are paired with; the best if absent.
-        allow_mismatch: Compare what cannot be ranked; the reasons stay below the table.
-        threads: CPU threads; all cores if absent.
-        data_dir: Where datasets live.
-    """
-    require_runs(runs)
-    for run in runs:
-        read_image_config(run)  # refuses runs on games before anything is measured
-    results = [evaluate_image_run(path, config, data_dir, threads) for path in runs]
-    comparison = compare_results(results, metric=metric, baseline=baseline, allow_mismatch=allow_mismatch)
-    probed = ", ".join(f"{field.name} {getattr(config, field.name)}" for field in fields(config))
-    print(f"{metric}, {probed}\n{comparison}")

@@ -44,7 +44,7 @@ class Command:
 COMMANDS: dict[str, Command] = {
     "run": Command("manicap.cli.run:run", "The whole job: collect, train, probe, show."),
     "images": Command("manicap.cli.images:images", "The whole job on images: train, probe, show."),
-    "compare": Command("manicap.cli.run:compare", "Runs side by side, probed alike, with intervals."),
+    "compare": Command("manicap.cli.compare:compare", "Runs side by side, probed alike, with intervals."),
     "bench plan": Command("manicap.cli.bench:plan", "Runs of a grid, what is left, and the hours it will take."),
     "bench run": Command("manicap.cli.bench:run", "Finish a grid, on this machine or a cluster, and report it."),
     "bench status": Command("manicap.cli.bench:status", "Where the runs of a grid are."),

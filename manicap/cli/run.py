@@ -1,9 +1,9 @@
-"""Commands of the main job: run, evaluate, compare."""
+"""Commands of the main job: run, evaluate."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import tyro
 from rich.console import Console
@@ -11,12 +11,11 @@ from rich.console import Console
 from manicap.bench.differences import setting_sentence
 from manicap.bench.evaluation import EvaluationConfig, evaluate_run, preset_evaluation, require_runs
 from manicap.bench.run import run_job, supervised_config
-from manicap.cli.images import compare_images, evaluate_images, names_image_run
+from manicap.cli.images import evaluate_images, names_image_run
 from manicap.cli.train import chosen_preset, preset_default, value_of
 from manicap.core.paths import DATA_DIR, RUNS_DIR
 from manicap.core.ranges import Seeds, Threads
 from manicap.core.results import read_result
-from manicap.evaluate.compare import compare as compare_results
 from manicap.evaluate.result import Evaluation
 from manicap.methods.base import PresetName
 from manicap.report.run_page import write_run_page
@@ -25,7 +24,6 @@ from manicap.train.config import PretrainConfig, plain_config
 from manicap.train.setup import Execution
 
 RunPath = Annotated[Path, tyro.conf.Positional, tyro.conf.arg(help="Directory of the run.")]
-RunPaths = Annotated[tuple[Path, ...], tyro.conf.Positional, tyro.conf.arg(help="Directories of the runs.")]
 
 
 def run(
@@ -130,36 +128,5 @@ def evaluate(
     print(evaluation)
 
 
-def compare(
-    runs: RunPaths,
-    config: EvaluationConfig,
-    metric: Literal["f1", "accuracy"] = "f1",
-    baseline: str | None = None,
-    allow_mismatch: bool = False,
-    threads: Threads | None = None,
-    data_dir: Path = DATA_DIR,
-) -> None:
-    """Runs side by side, probed alike: mean and interquartile mean with bootstrap intervals, and a paired test.
-
-    Refuses to rank what differs in protocol, annotation set, probe or width, and says why. Runs are probed first where
-    they have not been: manicap compare runs/pong-st-dim-* runs/pong-dim-c+-* --probe-input backbone
-
-    Args:
-        runs: Directories of the runs.
-        config: How to probe them.
-        metric: What to compare.
-        baseline: Method that the others are paired with; the best if absent.
-        allow_mismatch: Compare what cannot be ranked; the reasons stay below the table.
-        threads: CPU threads; all cores if absent.
-        data_dir: Where stores live.
-    """
-    require_runs(runs)
-    results = [evaluate_run(path, config, data_dir, threads) for path in runs]
-    comparison = compare_results(results, metric=metric, baseline=baseline, allow_mismatch=allow_mismatch)
-    probed = ", ".join(f"{field.name} {getattr(config, field.name)}" for field in fields(config))
-    print(f"{metric}, {probed}\n{comparison}")
-
-
 # A run on images has other ways of probing, and other flags for them.
 evaluate.for_arguments = lambda words: evaluate_images if names_image_run(words) else evaluate  # type: ignore[attr-defined]
-compare.for_arguments = lambda words: compare_images if names_image_run(words) else compare  # type: ignore[attr-defined]

@@ -3,7 +3,8 @@
     compare([{"method": "dim-c+", "game": "pong", "seed": 0, "evaluation": evaluation.to_dict()}, ...])
 
 `seed` is the run's (the encoder's training); runs of two methods with the same game and seed are paired. A result on
-images has a `dataset` in the place of a game.
+images has a `dataset` in the place of a game. Results that carry their `pretrain_config` are pooled only if it is equal
+in everything but seed and game (see `groups`).
 """
 
 from collections import defaultdict
@@ -15,7 +16,17 @@ import numpy as np
 
 from manicap.core.errors import UserError, unknown_choice
 from manicap.core.seeding import numpy_generator
-from manicap.evaluate.statistics import Interval, PairedTest, bootstrap_interval, interquartile_mean, mean, paired_test
+from manicap.evaluate.groups import name_groups
+from manicap.evaluate.statistics import (
+    Floats,
+    Interval,
+    PairedTest,
+    Statistic,
+    bootstrap_interval,
+    interquartile_mean,
+    mean,
+    paired_test,
+)
 
 Metric = Literal["f1", "accuracy", "top5"]
 Cell = tuple[str, int]
@@ -33,17 +44,19 @@ MUST_MATCH = {
 
 @dataclass(frozen=True)
 class Row:
-    """One method."""
+    """One method, trained in one way."""
 
     method: str
+    """With the settings that set it apart, where it was trained in several ways."""
     num_runs: int
     num_games: int
     width: tuple[int, ...]
     """Features that its probes saw."""
     mean: float
-    mean_interval: Interval
+    mean_interval: Interval | None
+    """None where no game has two runs: nothing is known of their spread."""
     iqm: float
-    iqm_interval: Interval
+    iqm_interval: Interval | None
     versus: str | None
     """The method that the paired difference is taken to; None for that method itself."""
     paired: PairedTest | None
@@ -64,8 +77,10 @@ class Comparison:
         return asdict(self)
 
     def __str__(self) -> str:
-        header = f"{'method':<16}{'runs':>5}{self.subjects:>6}{'width':>7}  {'mean':<22}{'IQM':<22}paired difference"
-        return "\n".join([header, *map(_line, self.rows), *(f"not comparable: {text}" for text in self.mismatches)])
+        first = max(16, *(len(row.method) + 1 for row in self.rows))
+        head = f"{'method':<{first}}{'runs':>5}{self.subjects:>6}{'width':>7}  {'mean':<22}{'IQM':<22}paired difference"
+        lines = [_line(row, first) for row in self.rows]
+        return "\n".join([head, *lines, *(f"not comparable: {text}" for text in self.mismatches)])
 
 
 def compare(
@@ -82,32 +97,30 @@ def compare(
     Refuses to rank runs that differ in protocol, annotation set, probe, probe width, games or probe frames, unless
     `allow_mismatch`.
     """
-    if not results:
-        raise UserError("there are no results to compare")
     measured = [name for name in get_args(Metric) if all(name in r["evaluation"]["scores"] for r in results)]
-    if metric not in measured:
+    if metric not in measured and results:
         raise unknown_choice("metric", metric, measured)
+    mismatches = check_comparable(results, baseline, allow_mismatch)
+    names = name_groups(results)
     scores: dict[str, dict[Cell, float]] = defaultdict(dict)
-    for result in results:
-        cell = (_subject(result), int(result["seed"]))
-        if cell in scores[result["method"]]:
-            raise UserError(f"{result['method']} on {cell[0]} with seed {cell[1]} is given twice")
-        scores[result["method"]][cell] = float(result["evaluation"]["scores"][metric])
-    mismatches = find_mismatches(results)
-    if mismatches and not allow_mismatch:
-        raise UserError(
-            f"these runs cannot be ranked: {'; '.join(mismatches)}; compare them anyway with allow_mismatch"
-        )
-
+    widths: dict[str, set[int]] = defaultdict(set)
+    for name, result in zip(names, results, strict=True):
+        scores[name][_cell(result)] = float(result["evaluation"]["scores"][metric])
+        widths[name].add(int(result["evaluation"]["width"]))
     order = sorted(scores, key=lambda method: -mean(np.array(list(scores[method].values()))))
-    if baseline is not None and baseline not in scores:
-        raise unknown_choice("method", baseline, scores)
-    reference = baseline or order[0]
+    reference = order[0] if baseline is None else _find_group(baseline, names, results)
     rows = []
     for method in order:
         found = scores[method]
         by_game = [np.array([found[cell] for cell in sorted(found) if cell[0] == game]) for game in _games(found)]
         everything = np.concatenate(by_game)
+
+        def interval(statistic: Statistic, name: str, method: str = method, by_game: list[Floats] = by_game) -> Any:
+            # Each interval from its own stream: adding a method moves no other method's numbers.
+            rng = numpy_generator(seed, "bootstrap", method, name)
+            has_spread = any(len(runs) > 1 for runs in by_game)
+            return bootstrap_interval(by_game, statistic, rng, num_resamples) if has_spread else None
+
         shared = sorted(set(found) & set(scores[reference]))
         paired = None
         if method != reference and shared:
@@ -118,16 +131,11 @@ def compare(
                 method,
                 num_runs=len(found),
                 num_games=len(by_game),
-                width=tuple(sorted({int(r["evaluation"]["width"]) for r in results if r["method"] == method})),
+                width=tuple(sorted(widths[method])),
                 mean=mean(everything),
-                # Each interval from its own stream: adding a method moves no other method's numbers.
-                mean_interval=bootstrap_interval(
-                    by_game, mean, numpy_generator(seed, "bootstrap", method, "mean"), num_resamples
-                ),
+                mean_interval=interval(mean, "mean"),
                 iqm=interquartile_mean(everything),
-                iqm_interval=bootstrap_interval(
-                    by_game, interquartile_mean, numpy_generator(seed, "bootstrap", method, "iqm"), num_resamples
-                ),
+                iqm_interval=interval(interquartile_mean, "iqm"),
                 versus=None if method == reference else reference,
                 paired=paired,
             )
@@ -135,21 +143,53 @@ def compare(
     return Comparison(metric, tuple(rows), tuple(mismatches), _subjects(results))
 
 
+def check_comparable(
+    results: Sequence[Mapping[str, Any]], baseline: str | None = None, allow_mismatch: bool = False
+) -> list[str]:
+    """What differs and was allowed, or a `UserError`. Results may lack what is not measured yet: scores, stores."""
+    if not results:
+        raise UserError("there are no results to compare")
+    names = name_groups(results)
+    seen: set[tuple[str, Cell]] = set()
+    for name, result in zip(names, results, strict=True):
+        game, seed = _cell(result)
+        if (name, (game, seed)) in seen:
+            raise UserError(f"{name} on {game} with seed {seed} is given twice")
+        seen.add((name, (game, seed)))
+    if baseline is not None:
+        _find_group(baseline, names, results)
+    mismatches = find_mismatches(results)
+    if mismatches and not allow_mismatch:
+        raise UserError(
+            f"these runs cannot be ranked: {'; '.join(mismatches)}; compare them anyway with allow_mismatch"
+        )
+    return mismatches
+
+
+def _find_group(baseline: str, names: Sequence[str], results: Sequence[Mapping[str, Any]]) -> str:
+    """The group of this name, or the only one of the method of this name."""
+    found = {name for name, result in zip(names, results, strict=True) if baseline in (name, result["method"])}
+    if len(found) != 1:
+        raise unknown_choice("method", baseline, set(names))
+    return found.pop()
+
+
 def find_mismatches(results: Sequence[Mapping[str, Any]]) -> list[str]:
     """Why the results cannot be ranked, a sentence each; empty if they can."""
     found = []
+    groups = name_groups(results)
     for key, name in MUST_MATCH.items():
         by_value: dict[str, set[str]] = defaultdict(set)
-        for result in results:
-            by_value[str(result["evaluation"].get(key))].add(str(result["method"]))
+        for name_of_group, result in zip(groups, results, strict=True):
+            by_value[str(result["evaluation"].get(key))].add(name_of_group)
         if len(by_value) > 1:
             shown = ", ".join(f"{value} ({', '.join(sorted(methods))})" for value, methods in sorted(by_value.items()))
             found.append(f"they differ in {name}: {shown}")
     games: dict[str, set[str]] = defaultdict(set)
     stores: dict[Cell, set[str]] = defaultdict(set)
-    for result in results:
-        games[str(result["method"])].add(_subject(result))
-        stores[_subject(result), int(result["seed"])].add(str(result["evaluation"]["store"]))
+    for name_of_group, result in zip(groups, results, strict=True):
+        games[name_of_group].add(_subject(result))
+        stores[_cell(result)].add(str(result["evaluation"].get("store")))
     if len({frozenset(names) for names in games.values()}) > 1:
         shown = ", ".join(f"{method} has {', '.join(sorted(names))}" for method, names in sorted(games.items()))
         found.append(f"they differ in {_subjects(results)}: {shown}")
@@ -166,6 +206,10 @@ def _subject(result: Mapping[str, Any]) -> str:
     return str(result["game"] if "game" in result else result["dataset"])
 
 
+def _cell(result: Mapping[str, Any]) -> Cell:
+    return _subject(result), int(result["seed"])
+
+
 def _subjects(results: Sequence[Mapping[str, Any]]) -> str:
     return "sets" if all("dataset" in result for result in results) else "games"
 
@@ -174,15 +218,17 @@ def _games(found: Mapping[Cell, float]) -> list[str]:
     return sorted({game for game, _ in found})
 
 
-def _line(row: Row) -> str:
+def _line(row: Row, first: int) -> str:
     width = "/".join(map(str, row.width))
-    cells = [
-        f"{value:.3f} [{interval.low:.3f}, {interval.high:.3f}]"
-        for value, interval in ((row.mean, row.mean_interval), (row.iqm, row.iqm_interval))
-    ]
+    cells = [_estimate(row.mean, row.mean_interval), _estimate(row.iqm, row.iqm_interval)]
     difference = ""
     if row.paired is not None:
         paired = row.paired
-        difference = f"{paired.difference:+.3f} to {row.versus} (p = {paired.p_value:.3f}, {paired.num_pairs} pairs)"
-    front = f"{row.method:<16}{row.num_runs:>5}{row.num_games:>6}{width:>7}"
+        sure = f"p = {paired.p_value:.3f}, {paired.num_pairs} pairs" if paired.p_value is not None else "one pair"
+        difference = f"{paired.difference:+.3f} to {row.versus} ({sure})"
+    front = f"{row.method:<{first}}{row.num_runs:>5}{row.num_games:>6}{width:>7}"
     return f"{front}  {cells[0]:<22}{cells[1]:<22}{difference}".rstrip()
+
+
+def _estimate(value: float, interval: Interval | None) -> str:
+    return f"{value:.3f}" if interval is None else f"{value:.3f} [{interval.low:.3f}, {interval.high:.3f}]"

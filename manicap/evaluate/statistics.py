@@ -135,8 +135,9 @@ def _percentiles(values: Floats, level: float) -> Interval:
 class PairedTest:
     difference: float
     """Mean of a - b over the pairs."""
-    p_value: float
-    """Two-sided; never under 2 / 2^n for n pairs: five pairs cannot go below 0.0625."""
+    p_value: float | None
+    """Two-sided; never under 2 / 2^n for n pairs: five pairs cannot go below 0.0625. None for one pair, which says
+    nothing: its p would be 1 whatever the difference."""
     num_pairs: int
 
 
@@ -155,6 +156,8 @@ def paired_test(a: Floats, b: Floats, generator: np.random.Generator, num_resamp
     else:
         signs = generator.choice([1.0, -1.0], size=(num_resamples, len(differences)))
         signs[0] = 1
+    if len(differences) == 1:
+        return PairedTest(float(differences[0]), None, 1)
     observed = abs(differences.mean())
     # Rounding must not turn the observed choice itself, or its mirror image, into a smaller one.
     extreme = np.abs(signs @ differences) / len(differences) >= observed - 1e-12

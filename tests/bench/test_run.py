@@ -3,6 +3,7 @@
 import copy
 import io
 import json
+import re
 import shutil
 from dataclasses import replace
 
@@ -100,6 +101,72 @@ def test_compare_prints_intervals_and_refuses_to_rank_different_widths(job, data
 
     with pytest.raises(UserError, match="width"):
         compare(mixed)
+
+
+def test_compare_probes_as_the_runs_were_probed_unless_told(job, data_dir, tmp_path, capsys):
+    run_dirs = [*job["st-dim"], *job["random-cnn"]]
+    before = {path: path.read_bytes() for run_dir in run_dirs for path in run_dir.rglob("*.json")}
+    main(["compare", *map(str, run_dirs), "--data-dir", str(data_dir), "--threads", "1"])
+    assert "probe_steps 1600, protocol fixed, annotation_set corrected, probe knn" in capsys.readouterr().out
+    assert {path: path.read_bytes() for run_dir in run_dirs for path in run_dir.rglob("*.json")} == before
+
+    shutil.copytree(run_dirs[0], other := tmp_path / "other")
+    result = read_result(other / "result.json")
+    result["evaluation_config"]["probe"] = "logistic"
+    write_result(other / "result.json", result)
+    with pytest.raises(SystemExit):
+        main(["compare", str(run_dirs[1]), str(other), "--data-dir", str(data_dir)])
+    error = capsys.readouterr().err
+    assert "probed in different ways: probe knn" in error
+    assert "say how to probe all of them: --probe" in error
+    main(["compare", str(run_dirs[1]), str(other), "--probe", "knn", "--data-dir", str(data_dir), "--threads", "1"])
+    assert "st-dim" in capsys.readouterr().out
+
+
+def test_what_cannot_be_ranked_is_refused_before_anything_is_probed(job, tmp_path, capsys):
+    runs = [str(path) for method in job for path in job[method]]
+    elsewhere = tmp_path / "elsewhere"
+    shutil.copytree(runs[0], elsewhere)
+    text = (elsewhere / "config.toml").read_text()
+    (elsewhere / "config.toml").write_text(text.replace('game = "pong"', 'game = "breakout"'))
+    empty = tmp_path / "data"
+    for arguments, message in (
+        ([*runs, str(elsewhere)], "they differ in games: random-cnn has pong, st-dim has breakout, pong"),
+        ([*runs, "--width", "9"], "width must be at most the 8 features of"),
+        ([*runs, "--baseline", "dim"], "unknown method 'dim'"),
+        ([*runs, runs[0]], "st-dim on pong with seed 0 is given twice"),
+    ):
+        with pytest.raises(SystemExit):
+            main(["compare", *arguments, "--probe-steps", "800", "--data-dir", str(empty)])
+        assert message in capsys.readouterr().err
+    assert not empty.exists()
+
+
+def test_probes_of_a_seed_may_have_a_store_of_their_own(job, data_dir):
+    shared, own = (replace(EVALUATION, probe_store=name) for name in ("shared", "per seed"))
+    assert [shared.store_config("pong", seed).seed for seed in (0, 1)] == [0, 0]
+    assert [own.store_config("pong", seed).seed for seed in (0, 1)] == [0, 1]
+    stores = {
+        name: evaluate_run(job["random-cnn"][1], how, data_dir, 1, quiet=True)["evaluation"]["store"]
+        for name, how in (("shared", shared), ("own", own))
+    }
+    assert stores["shared"] == read_result(job["random-cnn"][0] / "result.json")["evaluation"]["store"]
+    assert stores["own"] != stores["shared"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"annotation_set": "corected"}, "unknown annotation set 'corected'; did you mean 'corrected'?"),
+        ({"width": 0}, "width must be at least 1, got 0"),
+        ({"width": 9}, "width must be at most the 8 features of st-dim, got 9"),
+        ({"probe_steps": 64}, "collect more steps"),
+    ],
+)
+def test_what_is_wrong_with_the_probing_is_said_before_the_training(changes, message, data_dir, tmp_path):
+    with pytest.raises(UserError, match=re.escape(message)):
+        run_job(small_config("st-dim"), replace(EVALUATION, **changes), (0,), EXECUTION, tmp_path, data_dir)
+    assert not list(tmp_path.iterdir())
 
 
 def test_compare_of_a_directory_that_is_no_run_says_so(tmp_path, capsys):

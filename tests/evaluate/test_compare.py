@@ -97,6 +97,69 @@ def test_mistakes_are_named(results):
         compare(results, baseline="dim")
 
 
+def trained(method, game, seed, f1, **settings):
+    """A result that carries its run's config."""
+    config = {"game": game, "method": method, "seed": seed, "max_steps": 20, "settings": {"units": 256}}
+    config |= {key: value for key, value in settings.items() if key != "units"}
+    config["settings"] = {"units": settings.get("units", 256)}
+    return result(method, game, seed, f1) | {"pretrain_config": config}
+
+
+def test_trainings_that_differ_in_anything_but_the_seed_are_rows_of_their_own():
+    results = [trained("a", "pong", seed, 0.5 + seed / 10, max_steps=20) for seed in (0, 1)]
+    results += [trained("a", "pong", seed, 0.7 + seed / 10, max_steps=80) for seed in (0, 1)]
+    results += [trained("b", "pong", seed, 0.1, units=8) for seed in (0, 1)]
+    rows = {row.method: row for row in compare(results).rows}
+    # 'b' was trained in one way: nothing has to be said of it.
+    assert set(rows) == {"a (max steps 20)", "a (max steps 80)", "b"}
+    assert rows["a (max steps 20)"].mean == pytest.approx(0.55)
+    assert rows["a (max steps 80)"].mean == pytest.approx(0.75)
+    assert rows["a (max steps 20)"].paired.difference == pytest.approx(-0.2)
+    assert rows["a (max steps 20)"].paired.num_pairs == 2
+    by_settings = compare([trained("a", "pong", 0, 0.5, units=8), trained("a", "pong", 0, 0.6, units=9)])
+    assert [row.method for row in by_settings.rows] == ["a (units 9)", "a (units 8)"]
+
+
+def test_one_training_over_games_and_seeds_is_one_row():
+    results = [trained("a", game, seed, 0.5) for game in ("pong", "freeway") for seed in (0, 1)]
+    (row,) = compare(results).rows
+    assert (row.method, row.num_runs, row.num_games) == ("a", 4, 2)
+
+
+def test_what_a_preset_chooses_by_the_dataset_does_not_split_a_method():
+    def images(dataset, stem, recipe):
+        found = result("simclr", "pong", 0, 0.5) | {"dataset": dataset}
+        del found["game"]
+        config = {"dataset": dataset, "recipe": recipe, "settings": {"stem": stem}}
+        return found | {"pretrain_config": config}
+
+    own = [images("cifar10", "cifar10", "cifar10-tsai2021"), images("stl10", "stl10", "stl10-tsai2021")]
+    assert [row.method for row in compare(own).rows] == ["simclr"]
+    assert len(compare([*own, images("cifar10", "cifar10", "simclr")], allow_mismatch=True).rows) == 2
+
+
+def test_a_baseline_is_a_row_or_the_only_row_of_a_method():
+    results = [trained("a", "pong", 0, 0.5, max_steps=20), trained("a", "pong", 0, 0.6, max_steps=80)]
+    results.append(trained("b", "pong", 0, 0.1))
+    assert compare(results, baseline="b").rows[-1].versus is None
+    assert compare(results, baseline="a (max steps 20)").rows[0].versus == "a (max steps 20)"
+    with pytest.raises(UserError, match=r"unknown method 'a'; .*a \(max steps 20\), a \(max steps 80\), b"):
+        compare(results, baseline="a")
+
+
+def test_one_run_has_no_interval_and_one_pair_no_p_value():
+    comparison = compare([result("a", "pong", 0, 0.759), result("b", "pong", 0, 0.7)])
+    best, other = comparison.rows
+    assert (best.mean_interval, best.iqm_interval, other.paired.p_value) == (None, None, None)
+    text = str(comparison)
+    assert "[" not in text
+    assert "p =" not in text
+    assert "-0.059 to a (one pair)" in text
+    # One run on each of two games: still nothing to draw from.
+    (row,) = compare([result("a", "pong", 0, 0.5), result("a", "freeway", 0, 0.6)]).rows
+    assert row.mean_interval is None
+
+
 def test_two_games_are_stratified():
     # All spread is between the games: drawing within each, nothing moves.
     results = [result("a", game, seed, f1) for game, f1 in (("pong", 0.9), ("freeway", 0.1)) for seed in range(3)]
