@@ -15,11 +15,12 @@ from typing import Any, Literal
 
 from manicap.bench.checks import AnyEvaluation, prepare_data
 from manicap.bench.domains import DOMAINS
+from manicap.bench.evaluation import result_path
 from manicap.bench.grid import Cell
-from manicap.core.config import config_hash
 from manicap.core.errors import Failure, Interruption, UserError
 from manicap.core.files import exclusive_lock, write_json
 from manicap.core.results import read_result
+from manicap.train.encoder_files import read_description
 from manicap.train.setup import Execution
 
 Status = Literal["done", "failed", "busy", "lost"]
@@ -57,6 +58,9 @@ Work = Callable[[Job], Outcome]
 """What an executor calls for every job: a function of a module, so that it can be sent to another process."""
 ShowRun = Callable[[Path, Path], Any]
 
+DAMAGE = (UserError, OSError, ValueError, KeyError, TypeError, AttributeError)
+"""What reading a JSON file raises that is cut off, or whose JSON is not what was written."""
+
 
 class _Busy(Exception):
     pass
@@ -73,6 +77,7 @@ def run_cell(job: Job, show: ShowRun | None = None) -> Outcome:
     try:
         with exclusive_lock(job.run_dir / ".cell.lock", on_wait=give_way):
             if not is_done(job.cell, job.runs_dir):
+                _set_damaged_aside(job.cell, job.runs_dir)
                 _run(job)
                 if show is not None:
                     show(job.run_dir, job.data_dir)
@@ -105,13 +110,49 @@ def is_done(cell: Cell, runs_dir: Path) -> bool:
 
 
 def measured(run_dir: Path, evaluation: AnyEvaluation) -> dict[str, Any] | None:
-    """The result of probing the run's present encoder so, if it was measured."""
-    path = run_dir / "results" / f"{config_hash(evaluation)}.json"
+    """The result of probing the run's present encoder so, if it was measured. Damaged files count as absent."""
+    path = result_path(run_dir, evaluation)
     if not path.is_file() or not (run_dir / "encoder.json").is_file():
         return None
-    result = read_result(path)
-    weights = json.loads((run_dir / "encoder.json").read_text())["sha256"].values()  # the chosen ones and the last
-    return result if str(result["encoder"]).startswith(tuple(weights)) else None
+    try:
+        result = read_result(path)
+        weights = read_description(run_dir)["sha256"].values()  # the chosen ones and the last
+        return result if str(result["encoder"]).startswith(tuple(weights)) else None
+    except DAMAGE:
+        return None
+
+
+def damaged_files(cell: Cell, runs_dir: Path) -> list[Path]:
+    """Files of a cell that are there and cannot be read, so that it counts as not done."""
+    run_dir = runs_dir / cell.name
+    found = [path for path in _result_files(cell, run_dir) if path.is_file() and not _is_sound(path)]
+    if (run_dir / "encoder.json").is_file() and not _has_sound_description(run_dir):
+        found.append(run_dir / "encoder.json")
+    return found
+
+
+def _result_files(cell: Cell, run_dir: Path) -> list[Path]:
+    return [result_path(run_dir, evaluation) for evaluation in cell.evaluations]
+
+
+def _is_sound(path: Path) -> bool:
+    try:
+        return isinstance(read_result(path)["encoder"], str)
+    except DAMAGE:
+        return False
+
+
+def _has_sound_description(run_dir: Path) -> bool:
+    try:
+        return bool(read_description(run_dir)["sha256"].values())
+    except DAMAGE:
+        return False
+
+
+def _set_damaged_aside(cell: Cell, runs_dir: Path) -> None:
+    """Keep what cannot be read under another name: it is made again."""
+    for path in damaged_files(cell, runs_dir):
+        path.replace(path.with_name(f"{path.name}.damaged"))
 
 
 def write_error(run_dir: Path, outcome: Outcome, attempts: int) -> None:
@@ -125,6 +166,8 @@ def read_error(run_dir: Path) -> str | None:
         return str(json.loads((run_dir / "error.json").read_text())["error"])
     except FileNotFoundError:
         return None
+    except DAMAGE:
+        return "error.json, which says why, is damaged"
 
 
 def with_wait(job: Job) -> Job:

@@ -134,7 +134,8 @@ def training_facts(description: Mapping[str, Any]) -> dict[str, Any]:
     return facts | {"precision": str(description["identity"]["precision"]).removeprefix("torch.")}
 
 
-def result_path(run_dir: Path, config: EvaluationConfig) -> Path:
+def result_path(run_dir: Path, config: Any) -> Path:
+    """Where the result of one way of probing is kept."""
     return run_dir / "results" / f"{config_hash(config)}.json"
 
 

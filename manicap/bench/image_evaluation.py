@@ -9,8 +9,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Literal
 
-from manicap.bench.evaluation import training_facts
-from manicap.core.config import check_config, config_hash, to_dict
+from manicap.bench.evaluation import result_path, training_facts
+from manicap.core.config import check_config, to_dict
 from manicap.core.errors import UserError
 from manicap.core.paths import DATA_DIR
 from manicap.core.ranges import Count, Positive
@@ -78,7 +78,7 @@ def evaluate_image_run(
     check_config(config)
     run_config = read_image_config(run_dir)
     encoder = load_encoder(run_dir, config.probe_input, chosen_weights(run_dir, run_config, config))
-    path = image_result_path(run_dir, config)
+    path = result_path(run_dir, config)
     if path.is_file() and (known := read_result(path))["encoder"] == encoder.fingerprint:
         return known
     set_threads(threads)
@@ -133,7 +133,3 @@ def open_bench(run_config: ImageConfig, config: ImageEvaluationConfig, data_dir:
         quiet=quiet,
         name=run_config.subject,
     )
-
-
-def image_result_path(run_dir: Path, config: ImageEvaluationConfig) -> Path:
-    return run_dir / "results" / f"{config_hash(config)}.json"

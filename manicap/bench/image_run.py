@@ -7,7 +7,8 @@ from pathlib import Path
 
 from manicap.bench.checks import check_job
 from manicap.bench.differences import differences_from_paper
-from manicap.bench.image_evaluation import ImageEvaluationConfig, evaluate_image_run, image_result_path
+from manicap.bench.evaluation import result_path
+from manicap.bench.image_evaluation import ImageEvaluationConfig, evaluate_image_run
 from manicap.bench.run import announce
 from manicap.core.paths import DATA_DIR, RUNS_DIR
 from manicap.core.results import write_result
@@ -51,6 +52,6 @@ def run_image_job(
         result = evaluate_image_run(run_dir, evaluation, data_dir, execution.threads, execution.quiet)
         result["differences_from_paper"] = differences_from_paper(result, len(set(seeds)))
         write_result(run_dir / "result.json", result)
-        shutil.copyfile(image_result_path(run_dir, evaluation).with_suffix(".npz"), run_dir / "predictions.npz")
+        shutil.copyfile(result_path(run_dir, evaluation).with_suffix(".npz"), run_dir / "predictions.npz")
         run_dirs.append(run_dir)
     return run_dirs

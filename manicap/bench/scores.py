@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from manicap.bench.cell import measured, read_error
+from manicap.bench.cell import DAMAGE, measured, read_error
 from manicap.bench.differences import differences_from_paper
 from manicap.bench.grid import Grid
 
@@ -83,8 +83,10 @@ def _curve(dataset: str, label: str, seed: int, path: Path) -> Sequence[Curve]:
     """None for a run that is not trained."""
     if not path.is_file():
         return ()
-    # Only validations are parsed: a long run has a hundred of them between thousands of training lines.
-    lines = [json.loads(line) for line in path.read_text().splitlines() if '"split": "val"' in line]
-    if not lines:
-        return ()
-    return (Curve(dataset, label, seed, tuple(x["step"] for x in lines), tuple(x["loss"] for x in lines)),)
+    try:
+        # Only validations are parsed: a long run has a hundred of them between thousands of training lines.
+        lines = [json.loads(line) for line in path.read_text().splitlines() if '"split": "val"' in line]
+        steps, losses = tuple(int(x["step"]) for x in lines), tuple(float(x["loss"]) for x in lines)
+    except DAMAGE:
+        return ()  # a report of hundreds of runs is not given up for one curve
+    return (Curve(dataset, label, seed, steps, losses),) if lines else ()

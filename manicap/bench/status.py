@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from manicap.bench.cell import is_done, measured, read_error
+from manicap.bench.cell import DAMAGE, damaged_files, is_done, measured, read_error
 from manicap.bench.grid import Cell, Grid
 
 State = Literal["done", "running", "stopped", "failed", "left"]
@@ -30,6 +30,9 @@ def cell_status(cell: Cell, runs_dir: Path) -> CellStatus:
         return CellStatus(cell, "done")
     if is_locked(run_dir / ".cell.lock"):
         return CellStatus(cell, "running", progress(cell, run_dir))
+    damaged = damaged_files(cell, runs_dir)
+    if damaged:
+        return CellStatus(cell, "stopped", f"damaged, to be made again: {', '.join(path.name for path in damaged)}")
     error = read_error(run_dir)
     if error is not None:
         return CellStatus(cell, "failed", error)
@@ -46,7 +49,10 @@ def progress(cell: Cell, run_dir: Path) -> str:
     checkpoints = sorted((run_dir / "checkpoints").glob("step-*.json"))
     if not checkpoints:
         return "no checkpoint yet"
-    step = int(json.loads(checkpoints[-1].read_text())["step"])
+    try:
+        step = int(json.loads(checkpoints[-1].read_text())["step"])
+    except DAMAGE:
+        return f"{checkpoints[-1].name} is damaged"
     limit = f" of {cell.config.max_steps:,}" if cell.config.max_steps is not None else ""
     return f"checkpoint at step {step:,}{limit}"
 

@@ -44,6 +44,11 @@ def failing_for_st_dim(job: Job) -> Outcome:
     return run_cell(job)
 
 
+def talkative(job: Job) -> Outcome:
+    """Answers with more than a pipe holds (64 KiB)."""
+    return Outcome(job.cell.name, "failed", "out of luck", "x" * 300_000, is_final=True)
+
+
 def killed_at_step_3(job: Job) -> Outcome:
     """The first attempt is killed in its fourth step; the next notes where it goes on."""
     marker = job.runs_dir / "killed"

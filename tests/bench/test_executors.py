@@ -2,12 +2,16 @@
 
 import json
 import multiprocessing
+import shutil
+import threading
 from pathlib import Path
 
 import pytest
 
 from manicap.bench.cell import is_done, measured, run_cell
+from manicap.bench.evaluation import result_path
 from manicap.bench.executors import make_executor, run_grid
+from manicap.bench.scores import gather_scores
 from manicap.bench.status import grid_status, is_locked
 from manicap.core.errors import UserError
 from manicap.core.files import exclusive_lock
@@ -91,6 +95,55 @@ def test_a_failing_cell_is_tried_again_then_recorded_and_the_others_go_on(data_d
     # The next call tries it anew, and its success takes the error away.
     assert run_grid(grid, make_executor("serial"), run_cell, tmp_path, data_dir, quiet=True).done == 1
     assert not (tmp_path / st_dim.name / "error.json").exists()
+
+
+def test_an_answer_larger_than_a_pipe_arrives(data_dir, tmp_path):
+    found = []
+
+    def run():
+        found.append(run_grid(small_grid(), make_executor("processes", 2), works.talkative, tmp_path, data_dir))
+
+    thread = threading.Thread(target=run, daemon=True)  # a hang must fail, not hang the suite
+    thread.start()
+    thread.join(120)
+    assert found, "the grid waits for workers that wait for it"
+    assert [len(outcome.details) for outcome in found[0].failed] == [300_000] * 2
+
+
+@pytest.mark.parametrize("content", ["", '{"format": 1, "enc', "[]", '{"format": 1}', "\udcff"])
+@pytest.mark.parametrize("damaged", ["result", "encoder.json"])
+def test_a_damaged_file_makes_its_own_cell_not_done_and_is_told(serial, data_dir, tmp_path, damaged, content):
+    grid, runs_dir = serial
+    shutil.copytree(runs_dir, tmp_path, dirs_exist_ok=True)
+    before = result_files(grid, runs_dir)
+    cell = grid.cells[1]
+    path = tmp_path / cell.name / "encoder.json"
+    if damaged == "result":
+        path = result_path(tmp_path / cell.name, cell.evaluations[0])
+    path.write_bytes(content.encode("utf-8", "surrogateescape"))
+
+    assert [status.state for status in grid_status(grid, tmp_path)] == ["done", "stopped"]
+    said = []
+    summary = run_grid(grid, make_executor("serial"), run_cell, tmp_path, data_dir, quiet=True, say=said.append)
+    assert (summary.done_before, summary.done, summary.failed) == (1, 1, ())
+    assert said[0] == f"{path} is damaged: {cell.name} counts as not done"
+    assert result_files(grid, tmp_path) == before
+    assert path.with_name(f"{path.name}.damaged").is_file()
+
+
+def test_other_damaged_files_stop_neither_status_nor_report(serial, tmp_path):
+    grid, runs_dir = serial
+    shutil.copytree(runs_dir, tmp_path, dirs_exist_ok=True)
+    run_dir = tmp_path / grid.cells[1].name
+    (run_dir / "metrics.jsonl").write_text('{"split": "val", "st')
+    assert len(gather_scores(grid, tmp_path).scores) == 2
+    (run_dir / "encoder.json").unlink()
+    (run_dir / "checkpoints").mkdir(exist_ok=True)
+    (run_dir / "checkpoints" / "step-00000009.json").write_text("{")
+    (run_dir / "error.json").write_text("{")
+    assert grid_status(grid, tmp_path)[1].detail == "error.json, which says why, is damaged"
+    (run_dir / "error.json").unlink()
+    assert grid_status(grid, tmp_path)[1].detail == "step-00000009.json is damaged"
 
 
 def test_a_mistake_in_the_config_is_not_tried_again(data_dir, tmp_path):

@@ -29,19 +29,20 @@ class ProcessExecutor:
 
     def run(self, work: Work, jobs: Sequence[Job]) -> Iterator[Outcome]:
         waiting = deque(jobs)
-        running: dict[int, _Running] = {}
+        running: list[_Running] = []
         try:
             while waiting or running:
                 while waiting and len(running) < self.num_workers:
-                    started = _start(work, waiting.popleft())
-                    running[started.process.sentinel] = started
-                for sentinel in wait(list(running)):
-                    assert isinstance(sentinel, int)
-                    yield _outcome(running.pop(sentinel))
+                    running.append(_start(work, waiting.popleft()))
+                # An answer that a pipe cannot hold must be read before its sender can end.
+                ready = wait([each for item in running for each in (item.answer, item.process.sentinel)])
+                for item in [item for item in running if item.answer in ready or item.process.sentinel in ready]:
+                    running.remove(item)
+                    yield _outcome(item)
         finally:  # also when the caller is interrupted: runs under way write a checkpoint and end
-            for item in running.values():
+            for item in running:
                 item.process.terminate()
-            for item in running.values():
+            for item in running:
                 item.process.join()
 
 
@@ -64,12 +65,17 @@ def _child(work: Work, job: Job, answer: Connection) -> None:
 
 
 def _outcome(item: _Running) -> Outcome:
-    item.process.join()
-    code = item.process.exitcode
+    """What the process has sent, or how it ended without a word."""
     try:
+        # A process that was killed may have left others that hold its pipe: no end of file would come.
+        if not item.answer.poll():
+            raise EOFError
         outcome: Outcome = item.answer.recv()
+        item.process.join()
         return outcome
     except EOFError:
+        item.process.join()
+        code = item.process.exitcode
         cause = f"was killed by {signal.Signals(-code).name}" if code and code < 0 else f"ended with exit code {code}"
         return Outcome(item.job.cell.name, "lost", f"its worker {cause}")
     finally:

@@ -4,11 +4,14 @@ Runs and stores must lie on a directory that all nodes share under the same path
 (NFSv4, Lustre and most cluster file systems; a local disk for a cluster of one machine).
 
 A task whose worker or node dies is sent again by the loop in `base`, and its run goes on from its last checkpoint.
+
+Whoever reaches a Ray without authentication can run anything on it. The one of this machine listens on the loopback
+alone and has a token of its own; a cluster is joined with the token that docs/grids.md tells how to make.
 """
 
 import os
+import secrets
 import socket
-import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -17,8 +20,8 @@ from manicap.core.errors import Failure, Interruption, UserError
 
 OBJECT_STORE_BYTES = 80 * 2**20
 """Configs and outcomes are all that travels."""
-LOOPBACK = "127.0.0.2" if sys.platform == "linux" else None
-"""Ray would turn 127.0.0.1 into the machine's outward address."""
+LOOPBACK = "127.0.0.1"
+"""The one address for which Ray's servers do not listen on all interfaces."""
 CONNECT_SECONDS = 5
 STOP_SECONDS = 30
 """How long an interrupted grid waits for its runs' last checkpoints."""
@@ -28,7 +31,7 @@ class RayExecutor:
     num_workers = None
 
     def __init__(self, address: str | None = None, gpus: float = 0.0) -> None:
-        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        _prepare_environment(is_local=address is None)
         try:
             import ray
         except ImportError:
@@ -36,19 +39,32 @@ class RayExecutor:
         self.ray, self.gpus = ray, gpus
         if ray.is_initialized():
             return
+        if address is None:
+            self._start()
+        else:
+            self._join(address)
+
+    def _start(self) -> None:
+        """A Ray of this machine's cores, which nobody else can reach."""
+        ray = self.ray
+        ray.init(include_dashboard=False, object_store_memory=OBJECT_STORE_BYTES, log_to_driver=False)
+        address = ray.nodes()[0]["NodeManagerAddress"]
+        if address != LOOPBACK:  # Ray was imported, and so configured, before
+            ray.shutdown()
+            raise Failure(f"Ray listens on {address}, not on {LOOPBACK} alone; start one yourself and give its address")
+
+    def _join(self, address: str) -> None:
+        ray = self.ray
         try:
-            if address is None:
-                ray.init(
-                    include_dashboard=False,
-                    object_store_memory=OBJECT_STORE_BYTES,
-                    _node_ip_address=LOOPBACK,
-                    log_to_driver=False,
-                )
-            else:
-                _require_listener(address)
-                ray.init(address=address, log_to_driver=False)
+            _require_listener(address)
+            ray.init(address=address, log_to_driver=False)
+        except ray.exceptions.AuthenticationError:
+            raise UserError(
+                f"the Ray cluster at {address!r} is joined with a token, and there is none here: put the cluster's into"
+                " ~/.ray/auth_token or RAY_AUTH_TOKEN; RAY_AUTH_MODE=disabled joins a cluster that has none"
+            ) from None
         except OSError as error:  # ConnectionError is one
-            raise UserError(f"there is no Ray cluster at {address!r}: {error}") from None
+            raise UserError(f"there is no Ray cluster at {address!r}, or it has another token: {error}") from None
 
     def run(self, work: Work, jobs: Sequence[Job]) -> Iterator[Outcome]:
         ray = self.ray
@@ -86,6 +102,18 @@ class RayExecutor:
         if not any(node.get("CPU", 0) >= cpus and node.get("GPU", 0) >= self.gpus for node in nodes):
             offered = "; ".join(f"{node.get('CPU', 0):g} CPUs and {node.get('GPU', 0):g} GPUs" for node in nodes)
             raise UserError(f"a run needs {cpus} CPUs and {self.gpus:g} GPUs on one node; the nodes have {offered}")
+
+
+def _prepare_environment(is_local: bool) -> None:
+    """What Ray reads from the environment, and hands on to its processes: to be set before it is imported."""
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    os.environ.setdefault("RAY_AUTH_MODE", "token")
+    if not is_local:
+        return
+    # A machine that is told to make no cluster takes the loopback's address as its own, whatever its system.
+    os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"
+    if "RAY_AUTH_TOKEN_PATH" not in os.environ:
+        os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
 
 
 def _require_listener(address: str) -> None:
