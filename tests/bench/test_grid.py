@@ -1,3 +1,4 @@
+import re
 from pathlib import Path
 
 import pytest
@@ -104,6 +105,33 @@ def test_everything_wrong_is_said_at_once():
 def test_a_wrong_value_of_a_run_names_its_column():
     with pytest.raises(UserError, match=r"dim-c\+ \(epsilon x\): settings.epsilon must be float, got 'x'"):
         grid(variants=[{"method": "dim-c+", "epsilon": "x"}])
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"probe": {"width": 0}}, "width must be at least 1, got 0"),
+        ({"probe": {"probe_steps": -4}}, "probe_steps must be at least 1, got -4"),
+        ({"run": {"num_heads": 0}}, "num_heads must be at least 1, got 0"),
+        ({"run": {"epsilon": float("nan")}}, "epsilon"),
+        ({"variants": [{"method": "dim-c+", "epsilon": [0.1, float("nan")]}]}, "epsilon"),
+        ({"variants": [{"method": "dim-c+", "epsilon": []}]}, "variants[0]: epsilon must have at least one value"),
+        ({"probe": {"annotation_set": "ari-2018"}}, "unknown annotation set 'ari-2018'"),
+        ({"probe": {"width": 300}}, "st-dim: width must be at most the 256 features of st-dim, got 300"),
+        ({"datasets": ["skiing"], "probe": {"annotation_set": "ari-2019"}}, "skiing is not annotated in 'ari-2019'"),
+        ({"run": {"batch_size": 0}}, "batch_size must be at least"),
+    ],
+)
+def test_values_that_no_run_or_probe_takes_are_refused_with_the_file(changes, message):
+    with pytest.raises(UserError, match=re.escape(message)):
+        grid(**changes)
+
+
+def test_a_way_of_probing_that_an_image_run_cannot_have_is_refused_with_the_file():
+    images = {"datasets": ["cifar10"], "methods": ["simclr"], "evaluations": [{"protocol": "tsai2021"}]}
+    with pytest.raises(UserError, match="train by protocol tsai2021 and keep weights 'best'"):
+        build_grid(images, "test")
+    assert build_grid(images | {"run": {"protocol": "tsai2021"}}, "test").cells
 
 
 def test_a_grid_without_methods_is_refused():
