@@ -1,4 +1,8 @@
-"""Files that are either whole or absent: atomic writes, hashes, locks."""
+"""Files that are either whole or absent: atomic writes, hashes, locks.
+
+A file is written under a scratch name, `.NAME.xxxxxxxx.scratch`, and locked while it is: `remove_scratch` takes away
+what a killed process has left, and nothing that somebody is still writing.
+"""
 
 import contextlib
 import fcntl
@@ -9,6 +13,8 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any
+
+SCRATCH_SUFFIX = ".scratch"
 
 
 def atomic_write(path: Path, content: bytes) -> None:
@@ -21,19 +27,43 @@ def atomic_write(path: Path, content: bytes) -> None:
 def atomic_file(path: Path) -> Iterator[IO[bytes]]:
     """A file to write into that takes the place of `path`, whole and on disk, when the block ends without an error."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, scratch = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    handle, scratch = _open_scratch(path)
     try:
         with os.fdopen(handle, "wb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(scratch, 0o666 & ~_umask())  # mkstemp makes 0600: unreadable for a colleague on a shared disk
-        os.replace(scratch, path)
+            os.fchmod(file.fileno(), 0o666 & ~_umask())  # mkstemp makes 0600: unreadable for others on a shared disk
+            os.replace(scratch, path)  # before the file is closed, which ends its lock
     except BaseException:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(scratch)
         raise
     sync_directory(path.parent)
+
+
+def _open_scratch(path: Path) -> tuple[int, str]:
+    """A new locked file beside `path`."""
+    while True:
+        handle, scratch = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=SCRATCH_SUFFIX)
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        if os.fstat(handle).st_nlink:
+            return handle, scratch
+        os.close(handle)  # `remove_scratch` came between the two calls
+
+
+def remove_scratch(directory: Path) -> list[Path]:
+    """Remove the scratch files below `directory` that killed processes have left; which they were."""
+    removed = []
+    for path in sorted(directory.rglob(f".*{SCRATCH_SUFFIX}")):
+        try:
+            with path.open("rb") as file:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                path.unlink()
+                removed.append(path)
+        except (BlockingIOError, FileNotFoundError, PermissionError):  # being written, written by now, or another's
+            continue
+    return removed
 
 
 def sync_directory(directory: Path) -> None:

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from manicap.core.files import atomic_write, exclusive_lock, sha256_file, write_json
+from manicap.core.files import atomic_file, atomic_write, exclusive_lock, remove_scratch, sha256_file, write_json
 
 
 def test_atomic_write_replaces_the_whole_file_and_leaves_nothing_else(tmp_path):
@@ -53,3 +53,29 @@ def test_a_dead_holder_does_not_keep_the_lock(tmp_path):
     waited = []
     with exclusive_lock(tmp_path / "lock", lambda: waited.append(True)):
         assert waited == []
+
+
+WRITE_UNTIL_KILLED = (
+    "import os, sys\nfrom pathlib import Path\nfrom manicap.core.files import atomic_file\n"
+    "with atomic_file(Path(sys.argv[1])) as file:\n    file.write(b'half')\n    file.flush()\n"
+    "    os.kill(os.getpid(), 9)\n"
+)
+
+
+def test_what_a_killed_writer_leaves_is_removed_and_nothing_else(tmp_path):
+    target = tmp_path / "deep" / "weights.pt"
+    assert subprocess.run([sys.executable, "-c", WRITE_UNTIL_KILLED, str(target)]).returncode == -9
+    (leaving,) = target.parent.iterdir()
+    others = [tmp_path / ".hidden", tmp_path / "mine.scratch", tmp_path / "deep" / "result.json"]
+    for path in others:
+        path.write_text("stays")
+    assert remove_scratch(tmp_path) == [leaving]
+    assert sorted(path for path in tmp_path.rglob("*") if path.is_file()) == sorted(others)
+
+
+def test_a_file_that_is_being_written_is_not_removed(tmp_path):
+    with atomic_file(tmp_path / "f") as file:
+        file.write(b"half")
+        assert remove_scratch(tmp_path) == []
+        file.write(b" and whole")
+    assert (tmp_path / "f").read_bytes() == b"half and whole"

@@ -1,0 +1,48 @@
+"""JSON that tells when it was changed: an object that holds the sha256 of the rest of itself.
+
+    write_sealed(path, {"format": 1, "score": 0.75})
+    read_sealed(path, "result", remedy="evaluate again")      # the same object, or a `UserError`
+
+A flipped digit is still JSON, and a score with one is still a score: only a checksum tells. What counts is the
+content, not its layout, so a file that was merely re-indented is accepted.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from manicap.core.errors import UserError
+from manicap.core.files import write_json
+
+SEAL = "checksum"
+
+
+def write_sealed(path: Path, value: Mapping[str, Any]) -> None:
+    """Write `value` atomically, with its checksum."""
+    plain = json.loads(json.dumps(value))  # as a reader will find it: lists for tuples, text for keys
+    write_json(path, {**plain, SEAL: _checksum(plain)})
+
+
+def read_sealed(path: Path, what: str, remedy: str) -> dict[str, Any]:
+    """The object in the file as it was written. `what` names its kind in an error, `remedy` says what to do."""
+    try:
+        found = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        raise UserError(f"there is no {what} {path}; {remedy}") from None
+    except OSError as error:
+        raise UserError(f"cannot read the {what} {path}: {error.strerror}") from None
+    except (ValueError, RecursionError):
+        raise UserError(f"{path} is damaged (it is not valid JSON); {remedy}") from None
+    if not isinstance(found, dict) or SEAL not in found:
+        raise UserError(f"{path} is no {what} of this version (it has no checksum); {remedy}")
+    seal = found.pop(SEAL)
+    if seal != _checksum(found):
+        raise UserError(f"{path} is damaged (its checksum differs); {remedy}")
+    return found
+
+
+def _checksum(value: Mapping[str, Any]) -> str:
+    canonical = json.dumps(value, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(canonical.encode()).hexdigest()
