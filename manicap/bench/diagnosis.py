@@ -1,6 +1,5 @@
 """Diagnostics of a finished Atari run, kept beside it as `diagnostics.json`."""
 
-import json
 import math
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,14 +28,13 @@ from manicap.evaluate.diagnostics.summary import measure_features, measure_heads
 from manicap.evaluate.diagnostics.training import heads_of
 from manicap.evaluate.encoders import FrozenEncoder
 from manicap.evaluate.features import Features, extract_features
-from manicap.methods.base import Method, MethodContext, ProbeInput
+from manicap.methods.base import Method, ProbeInput
 from manicap.nn.heads import Membership
-from manicap.train.checkpoint import CheckpointStore
 from manicap.train.config import PretrainConfig, read_config
 from manicap.train.device import set_threads
-from manicap.train.encoder_files import load_encoder
+from manicap.train.encoder_files import empty_method, load_encoder, load_trained_method, read_description
+from manicap.train.logs import METRICS, read_log
 from manicap.train.run_config import RunConfig
-from manicap.train.setup import build_method
 
 BATCH = 64
 """Candidates of the InfoNCE bound."""
@@ -73,10 +71,10 @@ def diagnose_run(
     store = collect(StoreConfig(pretrain_config.game, config.probe_steps, 0, "probe"), data_dir, quiet=quiet)
     splits = probe_splits(store, FIXED, pretrain_config.annotation_set, pretrain_config.seed)
     encoder = load_encoder(run_dir, config.probe_input)
-    frozen, cache = FrozenEncoder(encoder, arrays="torch"), run_dir / "features"
+    frozen = FrozenEncoder(encoder, arrays="torch")
 
     def features_of(rows: Rows) -> Features:
-        return extract_features(frozen, store, rows, cache_dir=cache, fingerprint=encoder.fingerprint, quiet=quiet)
+        return extract_features(frozen, store, rows, quiet=quiet)
 
     rows = window_rows(store, splits.test, config.windows, config.window_frames)
     groups = features_of(rows.ravel()).reshape(*rows.shape, -1)
@@ -145,9 +143,7 @@ def window_pairs(groups: NDArray[Any], batch_size: int = BATCH) -> tuple[NDArray
 
 def own_bounds(run_dir: Path, config: PretrainConfig) -> dict[str, float]:
     """log K - L by the run's own critic, from its last validation, where its loss is an InfoNCE."""
-    path = run_dir / "metrics.jsonl"
-    lines = [json.loads(line) for line in path.read_text().splitlines()] if path.is_file() else []
-    val = [line for line in lines if line["split"] == "val"]
+    val = read_log(run_dir, METRICS, "val")
     if not val or config.method.startswith("jsd"):
         return {}
     ceiling = math.log(config.batch_size)
@@ -177,18 +173,15 @@ def measure_run_heads(run_dir: Path, config: RunConfig, inputs_BCHW: torch.Tenso
 
 def _method_with_heads(run_dir: Path, config: RunConfig) -> tuple[Method | None, list[str]]:
     encoder = load_encoder(run_dir)
-    method = encoder.method
-    if "heads" in method.inference_parts:
-        return method, []
-    if heads_of(method) is None:
+    if "heads" in encoder.method.inference_parts:
+        return encoder.method, []
+    if heads_of(empty_method(run_dir)) is None:
         return None, [f"{config.method} has no set of heads to compare"]
-    state = CheckpointStore(run_dir / "checkpoints").load_newest(lambda line: None)
-    if state is None:
-        return None, ["the heads were dropped after training and there is no checkpoint that holds them"]
-    trained = build_method(config, MethodContext(method.context.input_shape))
-    trained.load_state_dict(state["method"])
-    step = state["progress"]["step"]
-    return trained.eval(), [f"the saved encoder has no heads: they are measured at the checkpoint of step {step}"]
+    trained = load_trained_method(run_dir)
+    if trained is None:
+        return None, ["the heads are no part of the encoder, and training.safetensors, which held them, was removed"]
+    steps = read_description(run_dir)["steps"]
+    return trained, [f"the heads are no part of the encoder: they are measured as they were after step {steps}"]
 
 
 def capacity_by_variable(

@@ -5,7 +5,6 @@ runs/<name>/results/<hash>.npz     true and decoded labels of the test frames
 runs/<name>/features/              cached features
 """
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -25,7 +24,7 @@ from manicap.evaluate.probes import ProbeInit
 from manicap.methods.base import MethodContext, PresetName, ProbeInput
 from manicap.train.config import read_config
 from manicap.train.device import set_threads
-from manicap.train.encoder_files import FrozenEncoder, load_encoder
+from manicap.train.encoder_files import FrozenEncoder, load_encoder, read_description
 from manicap.train.setup import build_method
 
 
@@ -105,7 +104,7 @@ def evaluate_run(
         fingerprint=encoder.fingerprint,
         quiet=quiet,
     )
-    training = json.loads((run_dir / "encoder.json").read_text())
+    training = read_description(run_dir)
     result = {
         "game": pretrain_config.game,
         "method": pretrain_config.method,

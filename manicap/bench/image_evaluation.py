@@ -85,7 +85,7 @@ def evaluate_image_run(
     bench = open_bench(run_config, config, data_dir, quiet)
     device = choose_device()
     untrained = build_method(run_config, image_context(bench.train, bench.recipe)).to(device)
-    evaluation = evaluate_images(bench, encoder.move(device).method, encoder.fingerprint, {"untrained": untrained})
+    evaluation = evaluate_images(bench, encoder.to(device).method, encoder.fingerprint, {"untrained": untrained})
     result = {
         "dataset": run_config.subject,
         "method": run_config.method,

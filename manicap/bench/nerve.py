@@ -36,8 +36,7 @@ def run_membership(
     store = collect(StoreConfig(config.game, probe_steps, 0, "probe"), data_dir, quiet=quiet)
     rows = probe_splits(store, FIXED, config.annotation_set, config.seed).test.rows
     frozen = FrozenEncoder(encoder, arrays="torch")
-    cache = run_dir / "features"
-    features = extract_features(frozen, store, rows, cache_dir=cache, fingerprint=encoder.fingerprint, quiet=quiet)
+    features = extract_features(frozen, store, rows, quiet=quiet)
     with torch.no_grad():
         q_BN = membership(torch.from_numpy(np.asarray(features)))
     return features, q_BN.numpy()

@@ -1,14 +1,15 @@
 """The scores of a grid's runs, read from their results: what a report is made of. What was not run is not there."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from manicap.bench.cell import DAMAGE, measured, read_error
+from manicap.bench.cell import measured, read_error
 from manicap.bench.differences import differences_from_paper
 from manicap.bench.grid import Grid
+from manicap.core.errors import UserError
+from manicap.train.logs import METRICS, read_log
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,10 @@ def gather_scores(grid: Grid, runs_dir: Path) -> GridScores:
                 scores.append(_score(dataset, label, seed, name, result, cell.name))
         results = [result for _, result in found if result is not None]
         if found[0][1] is not None:
-            curves += _curve(dataset, label, seed, run_dir / "metrics.jsonl")
+            try:
+                curves += _curve(dataset, label, seed, run_dir)
+            except UserError as error:  # a report of hundreds of runs is not given up for one curve
+                errors[cell.name] = f"its curve is left out: {error}"
             if label in plain:
                 told = (differences_from_paper(result, len(grid.file.seeds)) for result in results)
                 differences |= dict.fromkeys(sorted(told, key=len)[0])
@@ -79,14 +83,9 @@ def _score(dataset: str, label: str, seed: int, name: str, result: Mapping[str, 
     return RunScore(dataset, label, seed, name, metrics, int(evaluation["width"]), steps, run_name)
 
 
-def _curve(dataset: str, label: str, seed: int, path: Path) -> Sequence[Curve]:
+def _curve(dataset: str, label: str, seed: int, run_dir: Path) -> Sequence[Curve]:
     """None for a run that is not trained."""
-    if not path.is_file():
+    lines = read_log(run_dir, METRICS, "val")
+    if not lines:
         return ()
-    try:
-        # Only validations are parsed: a long run has a hundred of them between thousands of training lines.
-        lines = [json.loads(line) for line in path.read_text().splitlines() if '"split": "val"' in line]
-        steps, losses = tuple(int(x["step"]) for x in lines), tuple(float(x["loss"]) for x in lines)
-    except DAMAGE:
-        return ()  # a report of hundreds of runs is not given up for one curve
-    return (Curve(dataset, label, seed, steps, losses),) if lines else ()
+    return (Curve(dataset, label, seed, tuple(x["step"] for x in lines), tuple(x["loss"] for x in lines)),)

@@ -1,13 +1,14 @@
 """Where every cell of a grid is, read from its directory; safe while others work on it."""
 
 import fcntl
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from manicap.bench.cell import DAMAGE, damaged_files, is_done, measured, read_error
+from manicap.bench.cell import damaged_files, is_done, measured, read_error
 from manicap.bench.grid import Cell, Grid
+from manicap.train.checkpoint import CheckpointStore
+from manicap.train.claim import CHECKPOINTS
 
 State = Literal["done", "running", "stopped", "failed", "left"]
 
@@ -46,13 +47,9 @@ def progress(cell: Cell, run_dir: Path) -> str:
     if (run_dir / "encoder.json").is_file():
         done = sum(measured(run_dir, evaluation) is not None for evaluation in cell.evaluations)
         return f"trained, probed in {done} of {len(cell.evaluations)} ways"
-    checkpoints = sorted((run_dir / "checkpoints").glob("step-*.json"))
-    if not checkpoints:
+    step = CheckpointStore(run_dir / CHECKPOINTS).newest_step()
+    if step is None:
         return "no checkpoint yet"
-    try:
-        step = int(json.loads(checkpoints[-1].read_text())["step"])
-    except DAMAGE:
-        return f"{checkpoints[-1].name} is damaged"
     limit = f" of {cell.config.max_steps:,}" if cell.config.max_steps is not None else ""
     return f"checkpoint at step {step:,}{limit}"
 

@@ -12,9 +12,10 @@ from rich.table import Table
 from manicap.bench.evaluation import require_runs
 from manicap.bench.nerve import run_membership
 from manicap.core.errors import UserError, unknown_choice
-from manicap.core.files import atomic_write, write_json
+from manicap.core.files import atomic_write
 from manicap.core.paths import DATA_DIR
 from manicap.core.ranges import Count, Fraction, HeadCount, Range, Seed, Threads
+from manicap.core.results import write_result
 from manicap.core.seeding import numpy_generator
 from manicap.evaluate.topology.fit import FitConfig, fit_atlas
 from manicap.evaluate.topology.nerve import DEFAULT_THRESHOLD, Nerve, build_nerve, sweep_thresholds
@@ -94,7 +95,7 @@ def nerve(
     atomic_write(path, nerve_svg(cloud, membership, chosen.simplices, f"{subject}: Betti numbers {betti}").encode())
     print(f"drawing: {path}")
     if run is not None:
-        write_json(run / "nerve.json", {**facts, "nerve": _plain(chosen), "sweep": [_plain(x) for x in sweep]})
+        write_result(run / "nerve.json", {**facts, "nerve": _plain(chosen), "sweep": [_plain(x) for x in sweep]})
         if (run / "result.json").is_file():
             print(f"page: {write_run_page(run, data_dir)}")
 

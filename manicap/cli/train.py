@@ -107,6 +107,8 @@ def parser_default(config: RunConfig, fixed: Sequence[str] = ()) -> RunConfig:
 def resume(run: RunPath, execution: Execution, data_dir: Path = DATA_DIR) -> None:
     """Go on with an interrupted run. Its directory is all that is needed; a finished run answers at once.
 
+    Logs and diagnoses as often as the run was begun with, unless told otherwise.
+
     Args:
         run: Directory of the run.
         execution: How to run it.
@@ -125,7 +127,9 @@ def finish_run(config: RunConfig, run_dir: Path, execution: Execution, data_dir:
         train_images(config, run_dir, execution, data_dir)
     else:
         train_run(config, run_dir, execution, data_dir, observe=measure_batch)
-    print(f"{run_dir} {'was finished before' if was_finished else 'is finished'}: its encoder is encoder.safetensors")
+    state = "was finished before" if was_finished else "is finished"
+    forced = " (--force resumes a run and never changes a finished one)" if was_finished and execution.force else ""
+    print(f"{run_dir} {state}{forced}: its encoder is encoder.safetensors")
 
 
 def methods() -> None:

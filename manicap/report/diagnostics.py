@@ -1,6 +1,5 @@
 """Diagnostics of runs: side by side for the terminal, and those of one run for its page."""
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from rich.table import Table
 
 from manicap.core.results import read_result
 from manicap.report.contents import Chart, Diagnosis, Fact, Series
+from manicap.train.logs import DIAGNOSTICS, read_log
 
 MEASURES: dict[str, str] = {
     "effective_rank": "effective rank (RankMe)",
@@ -92,9 +92,9 @@ def read_diagnosis(run_dir: Path) -> Diagnosis | None:
     return Diagnosis(**found)
 
 
-def observation_charts(path: Path) -> tuple[Chart, ...]:
+def observation_charts(run_dir: Path) -> tuple[Chart, ...]:
     """Curves of what `--diagnose-every` has measured while training."""
-    lines = [json.loads(line) for line in path.read_text().splitlines()] if path.is_file() else []
+    lines = read_log(run_dir, DIAGNOSTICS)
     charts = []
     for name in CHARTED:
         points = [(line["step"], line[name]) for line in lines if name in line]
@@ -107,7 +107,7 @@ def observation_charts(path: Path) -> tuple[Chart, ...]:
 def _betti(path: Path) -> str:
     if not path.is_file():
         return ""
-    nerve = json.loads(path.read_text())["nerve"]
+    nerve = read_result(path)["nerve"]
     return f": Betti numbers {', '.join(map(str, nerve['betti_numbers']))} at threshold {nerve['threshold']:g}"
 
 

@@ -1,6 +1,5 @@
 """The page of a run on images, from the files in its directory: `report.html`."""
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from manicap.report.diagnostics import observation_charts, read_diagnosis
 from manicap.report.image_contents import ImagePage, ImageScore, NeighborRow, Picture
 from manicap.report.page import build_page
 from manicap.report.png import image_text
+from manicap.train.logs import METRICS, read_log
 
 LARGEST_PICTURE = 48
 
@@ -39,7 +39,7 @@ def write_image_page(run_dir: Path, data_dir: Path) -> Path:
         published_source=IMAGE_SOURCE,
         caveat="; ".join(differences) + "." if differences else "",
         facts=_facts(result),
-        charts=(*_charts(run_dir / "metrics.jsonl"), *observation_charts(run_dir / "diagnostics.jsonl")),
+        charts=(*_charts(run_dir), *observation_charts(run_dir)),
         neighbors=_neighbors(run_dir, result, data_dir),
         diagnosis=read_diagnosis(run_dir),
     )
@@ -76,9 +76,9 @@ def _facts(result: Mapping[str, Any]) -> tuple[Fact, ...]:
     return tuple(Fact(name, value) for name, value in entries.items())
 
 
-def _charts(path: Path) -> tuple[Chart, ...]:
+def _charts(run_dir: Path) -> tuple[Chart, ...]:
     """Loss and its parts over steps, the capacity's share of its bound, and the checks."""
-    lines = [json.loads(line) for line in path.read_text().splitlines()] if path.is_file() else []
+    lines = read_log(run_dir, METRICS)
     train, checks = ([line for line in lines if line["split"] == split] for split in ("train", "check"))
 
     def series(name: str, points: list[dict[str, Any]], key: str) -> Series:

@@ -1,6 +1,5 @@
 """The page of a run, from the files in its directory: `report.html`."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -35,6 +34,7 @@ from manicap.report.contents import (
 from manicap.report.diagnostics import observation_charts, read_diagnosis
 from manicap.report.page import build_page
 from manicap.report.png import frame_text
+from manicap.train.logs import METRICS, read_log
 
 PLAYER_FRAMES = 300
 POSITION_FRAMES = 1500
@@ -56,7 +56,7 @@ def write_run_page(run_dir: Path, data_dir: Path) -> Path:
         caveat="; ".join(result["differences_from_paper"]) + "." if result["differences_from_paper"] else "",
         facts=_facts(result),
         variables=_variables(result),
-        charts=(*_charts(run_dir / "metrics.jsonl"), *observation_charts(run_dir / "diagnostics.jsonl")),
+        charts=(*_charts(run_dir), *observation_charts(run_dir)),
         player=_player(run_dir, result, data_dir),
         diagnosis=read_diagnosis(run_dir),
         published_source=SOURCE,
@@ -137,9 +137,9 @@ def _facts(result: Mapping[str, Any]) -> tuple[Fact, ...]:
     return tuple(Fact(name, value) for name, value in entries.items())
 
 
-def _charts(path: Path) -> tuple[Chart, ...]:
+def _charts(run_dir: Path) -> tuple[Chart, ...]:
     """Loss over steps with the validation, and each part of the training loss."""
-    lines = [json.loads(line) for line in path.read_text().splitlines()] if path.is_file() else []
+    lines = read_log(run_dir, METRICS)
     train = [line for line in lines if line["split"] == "train"]
     val = [line for line in lines if line["split"] == "val"]
     if not train:

@@ -8,13 +8,14 @@ from typing import Any, ClassVar, Literal
 from manicap.atari.games import find_game
 from manicap.atari.protocol import ProtocolName
 from manicap.atari.store import StoreConfig
-from manicap.core.config import config_problems, from_dict
+from manicap.core.config import config_problems, from_dict, to_dict
 from manicap.core.errors import UserError
 from manicap.core.ranges import BatchSize, Count, Lanes, NonNegative, Positive, Seed, shown
 from manicap.core.reading import read_toml_table
 from manicap.methods import find_method
 from manicap.methods.base import Domain, PresetName
 from manicap.train.image_config import ImageConfig
+from manicap.train.record import describe_differences, is_begun, read_record
 from manicap.train.run_config import RunConfig, find_method_for
 
 
@@ -96,12 +97,17 @@ def read_config(path: Path) -> PretrainConfig:
 
 
 def read_run_config(path: Path) -> RunConfig:
-    """Read `config.toml`; the method named in it says which config and which settings to expect."""
+    """Read `config.toml` of a run; the method named in it says which config and which settings to expect."""
     values = read_toml_table(path, "config file", remedy=f"is {path.parent} a run?")
     method = values.get("method", PretrainConfig.method)
     if not isinstance(method, str):
         raise UserError(f"{path}: method must be str, got {shown(method)}")
-    return plain_config(from_dict(typed_config(method), values, source=str(path)))
+    config = plain_config(from_dict(typed_config(method), values, source=str(path)))
+    if is_begun(path.parent):
+        changes = describe_differences(read_record(path.parent).config, to_dict(config), "config")
+        if changes:
+            raise UserError(f"{path} has changed since the run was begun: {'; '.join(changes)}; undo it")
+    return config
 
 
 def typed_config(method: str) -> type[RunConfig]:

@@ -13,6 +13,8 @@ from manicap.core.seeding import stream_seed
 
 DeviceName = Literal["auto", "cpu", "cuda", "mps"]
 Precision = Literal["auto", "float32", "bfloat16"]
+MAX_THREADS = 1024
+"""More than any machine has cores; tens of thousands end in a segmentation fault."""
 
 
 def choose_device(name: DeviceName = "auto", local_rank: int = 0) -> torch.device:
@@ -71,6 +73,29 @@ def noise_generator(seed: int, device: torch.device, rank: int, *stream: str | i
 
 
 def set_threads(threads: int | None) -> int:
-    """Fix torch's thread count (all cores if None). Sums are added in another order with another count."""
-    torch.set_num_threads(threads or len(os.sched_getaffinity(0)))
+    """Fix torch's thread count: the one given, else OMP_NUM_THREADS, else all cores.
+
+    Sums are added in another order with another count.
+    """
+    number = default_threads() if threads is None else threads
+    if not 1 <= number <= MAX_THREADS:
+        raise UserError(f"threads must be from 1 to {MAX_THREADS}, got {number}")
+    torch.set_num_threads(number)
     return torch.get_num_threads()
+
+
+def default_threads() -> int:
+    """OMP_NUM_THREADS if it is set (torchrun sets it), else the cores that this process may use."""
+    asked = os.environ.get("OMP_NUM_THREADS", "").strip()
+    if not asked:
+        return available_cores()
+    outermost = asked.split(",")[0].strip()  # a list is for nested parallel regions
+    if not outermost.isdecimal() or not 1 <= int(outermost) <= MAX_THREADS:
+        raise UserError(f"OMP_NUM_THREADS must be a number from 1 to {MAX_THREADS}, got {asked!r}")
+    return int(outermost)
+
+
+def available_cores() -> int:
+    if hasattr(os, "sched_getaffinity"):  # Linux: a container or a scheduler may have given fewer than there are
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

@@ -1,14 +1,18 @@
-"""A trained encoder on disk: `encoder.safetensors` and `encoder.json`, nothing pickled.
+"""A trained encoder on disk: safetensors files and `encoder.json` with their hashes, nothing pickled.
 
 encoder = load_encoder("runs/pong-dim-c+-s0-1a2b3c4d")
 features = encoder(frames)        # uint8 [B, 1, 210, 160] -> float32 [B, encoder.width]
+
+encoder.safetensors         the chosen weights of the parts that the encoder needs (`Method.inference_parts`)
+encoder-last.safetensors    the last weights of the same parts
+training.safetensors        the last weights of the other parts: heads and predictors, for diagnostics
 """
 
+import copy
 import hashlib
-import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import safetensors.torch
 import torch
@@ -17,41 +21,56 @@ from torch import Tensor, nn
 
 from manicap.core.config import from_dict, to_dict
 from manicap.core.errors import UserError
-from manicap.core.files import atomic_write, write_json
+from manicap.core.files import atomic_write, sha256_file
+from manicap.core.sealed import read_sealed, write_sealed
 from manicap.methods import find_method
 from manicap.methods.base import Method, MethodContext, ProbeInput
 from manicap.train.run_config import RunConfig
 
-FORMAT = 1
+FORMAT = 2
 WeightsName = Literal["chosen", "last"]
-_FILES: dict[WeightsName, str] = {"chosen": "encoder.safetensors", "last": "encoder-last.safetensors"}
+_FILES = {"chosen": "encoder.safetensors", "last": "encoder-last.safetensors", "training": "training.safetensors"}
+_SHOWN_PROBLEMS = 5
 
 
 class FrozenEncoder(nn.Module):
-    """A method without its training parts: frames in, features out."""
+    """A method without its training parts: frames in, features out. An ordinary module that holds its own weights."""
 
     def __init__(self, method: Method, probe_input: ProbeInput, fingerprint: str) -> None:
         super().__init__()
-        self.method, self.probe_input, self.fingerprint = method, probe_input, fingerprint
+        self.method = without_training_parts(method)
+        self.probe_input, self.fingerprint = probe_input, fingerprint
         C, H, W = method.context.input_shape
         self.eval().requires_grad_(False)
-        self.width: int = self(torch.zeros(1, C, H, W, dtype=torch.uint8)).shape[1]
-
-    def move(self, device: torch.device) -> Self:
-        """To a device; the training parts have no data that could be moved, so `to` would fail."""
-        for part in self.method.inference_parts:
-            getattr(self.method, part).to(device)
-        return self
+        device = next(self.parameters()).device
+        self.width: int = self(torch.zeros(1, C, H, W, dtype=torch.uint8, device=device)).shape[1]
 
     def forward(self, frames_BCHW: Tensor) -> Tensor:
         return self.method.represent(frames_BCHW, self.probe_input)
 
 
+def without_training_parts(method: Method) -> Method:
+    """The method with nothing but its `inference_parts`, which it shares with the one given."""
+    bare = copy.copy(method)
+    for members in ("_modules", "_parameters", "_buffers"):
+        kept = {name: part for name, part in getattr(method, members).items() if name in method.inference_parts}
+        setattr(bare, members, kept)
+    return bare
+
+
 def inference_state(method: Method) -> dict[str, Tensor]:
     """The weights that `represent` needs, as independent copies on the CPU."""
-    keep = tuple(f"{part}." for part in method.inference_parts)
-    state = method.state_dict()
-    return {name: value.detach().cpu().clone() for name, value in state.items() if name.startswith(keep)}
+    return _copied(without_training_parts(method).state_dict())
+
+
+def training_state(method: Method) -> dict[str, Tensor]:
+    """The other weights, likewise."""
+    kept = without_training_parts(method).state_dict()
+    return _copied({name: value for name, value in method.state_dict().items() if name not in kept})
+
+
+def _copied(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    return {name: value.detach().cpu().clone(memory_format=torch.contiguous_format) for name, value in state.items()}
 
 
 def write_weights(path: Path, state: Mapping[str, Tensor]) -> str:
@@ -61,10 +80,13 @@ def write_weights(path: Path, state: Mapping[str, Tensor]) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def read_weights(path: Path, sha256: str | None = None) -> dict[str, Tensor]:
-    """Read a safetensors file. Every format loads a flipped bit in silence, so the hash, if given, decides."""
-    content = path.read_bytes() if path.is_file() else b""
-    if sha256 is not None and hashlib.sha256(content).hexdigest() != sha256:
+def read_weights(path: Path, sha256: str) -> dict[str, Tensor]:
+    """Read a safetensors file. Every format loads a flipped bit in silence, so the hash decides."""
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise UserError(f"cannot read {path}: {error.strerror}; train the run again") from None
+    if hashlib.sha256(content).hexdigest() != sha256:
         raise UserError(f"{path} is not the file that was saved (its sha256 differs); train the run again")
     try:
         return safetensors.torch.load(content)
@@ -72,51 +94,99 @@ def read_weights(path: Path, sha256: str | None = None) -> dict[str, Tensor]:
         raise UserError(f"{path} cannot be read: {error}") from None
 
 
+def load_weights(method: Method, state: Mapping[str, Tensor], source: Path) -> None:
+    """Put the tensors of a file into a method; exactly those that it has, in its shapes and types."""
+    expected = method.state_dict()
+    problems = [f"{name} is missing" for name in expected if name not in state]
+    problems += [f"{name} is unexpected" for name in state if name not in expected]
+    for name in expected.keys() & state.keys():
+        asked, found = _kind(expected[name]), _kind(state[name])
+        if asked != found:
+            problems.append(f"{name} is {found} in the place of {asked}")
+    if problems:
+        told = "; ".join(sorted(problems)[:_SHOWN_PROBLEMS])
+        more = f"; and {len(problems) - _SHOWN_PROBLEMS} more" if len(problems) > _SHOWN_PROBLEMS else ""
+        raise UserError(f"{source} does not hold the weights that encoder.json describes: {told}{more}")
+    method.load_state_dict(dict(state), assign=True)
+
+
+def _kind(value: Tensor) -> str:
+    """`float32 [64, 3]`"""
+    return f"{str(value.dtype).removeprefix('torch.')} {list(value.shape)}"
+
+
 def save_encoder(
-    run_dir: Path,
-    config: RunConfig,
-    context: MethodContext,
-    chosen: Mapping[str, Tensor],
-    last: Mapping[str, Tensor],
-    facts: Mapping[str, Any],
+    run_dir: Path, config: RunConfig, method: Method, chosen: Mapping[str, Tensor] | None, facts: Mapping[str, Any]
 ) -> None:
-    """Write the chosen and the last weights, then the description that makes them count."""
-    hashes = {"chosen": write_weights(run_dir / _FILES["chosen"], chosen)}
+    """Write the chosen weights (the last if None), the last and those of the training parts, then `encoder.json`."""
+    last, training = inference_state(method), training_state(method)
+    hashes = {"chosen": write_weights(run_dir / _FILES["chosen"], last if chosen is None else chosen)}
     hashes["last"] = write_weights(run_dir / _FILES["last"], last)
+    if method.is_trained and training:
+        hashes["training"] = write_weights(run_dir / _FILES["training"], training)
     description = {
         "format": FORMAT,
         "method": config.method,
         "settings": to_dict(config.settings),
-        "input_shape": list(context.input_shape),
+        "input_shape": list(method.context.input_shape),
+        "num_variables": method.context.num_variables,
         "sha256": hashes,
         **facts,
     }
-    write_json(run_dir / "encoder.json", description)
+    write_sealed(run_dir / "encoder.json", description)
 
 
 def read_description(run_dir: Path) -> dict[str, Any]:
     """`encoder.json`: what was trained, how far, and the hashes of its weights."""
-    try:
-        description: dict[str, Any] = json.loads((run_dir / "encoder.json").read_text())
-    except FileNotFoundError:
-        raise UserError(f"{run_dir} holds no encoder.json: finish the run with 'manicap resume {run_dir}'") from None
-    except ValueError:
-        raise UserError(f"{run_dir}/encoder.json is damaged; train the run again") from None
+    path = run_dir / "encoder.json"
+    if not path.exists():
+        raise UserError(f"{run_dir} holds no encoder.json: finish the run with 'manicap resume {run_dir}'")
+    description = read_sealed(path, "encoder", remedy="train the run again")
     if description.get("format") != FORMAT:
-        raise UserError(f"{run_dir}/encoder.json has format {description.get('format')}, this version reads {FORMAT}")
+        raise UserError(f"{path} has format {description.get('format')}, this version reads {FORMAT}")
     return description
+
+
+def verify_encoder(run_dir: Path) -> None:
+    """Raise a `UserError` unless the weights of a finished run are those that were saved."""
+    hashes = read_description(run_dir)["sha256"]
+    for name in ("chosen", "last"):
+        path = run_dir / _FILES[name]
+        if not path.is_file():
+            raise UserError(f"{path} is missing; train the run again")
+        if sha256_file(path) != hashes[name]:
+            raise UserError(f"{path} is not the file that was saved (its sha256 differs); train the run again")
 
 
 def load_encoder(
     run_dir: Path | str, probe_input: ProbeInput = "output", weights: WeightsName = "chosen"
 ) -> FrozenEncoder:
-    """The encoder of a finished run."""
+    """The encoder of a finished run: an `nn.Module` in evaluation mode, on the CPU."""
     run_dir = Path(run_dir)
     description = read_description(run_dir)
-    state = read_weights(run_dir / _FILES[weights], description["sha256"][weights])
+    sha256 = description["sha256"][weights]
+    method = without_training_parts(empty_method(run_dir))
+    path = run_dir / _FILES[weights]
+    load_weights(method, read_weights(path, sha256), path)
+    return FrozenEncoder(method, probe_input, f"{sha256}-{probe_input}")
+
+
+def load_trained_method(run_dir: Path) -> Method | None:
+    """The method as it was after its last step, with its training parts; None if there is no file of them."""
+    hashes, path = read_description(run_dir)["sha256"], run_dir / _FILES["training"]
+    if "training" not in hashes or not path.exists():
+        return None
+    method = empty_method(run_dir)
+    state = read_weights(run_dir / _FILES["last"], hashes["last"]) | read_weights(path, hashes["training"])
+    load_weights(method, state, path)
+    return method.eval().requires_grad_(False)
+
+
+def empty_method(run_dir: Path) -> Method:
+    """The method of a finished run, training parts and all, with shapes and no weights: it takes no memory."""
+    description = read_description(run_dir)
     method_type = find_method(description["method"])
     settings = from_dict(method_type.settings_type, description["settings"], source=f"{run_dir}/encoder.json")
-    with torch.device("meta"):  # the training parts keep their shapes and take no memory
-        method = method_type(settings, MethodContext(tuple(description["input_shape"]), num_variables=1))
-    method.load_state_dict(state, strict=False, assign=True)
-    return FrozenEncoder(method, probe_input, f"{description['sha256'][weights]}-{probe_input}")
+    context = MethodContext(tuple(description["input_shape"]), description["num_variables"])
+    with torch.device("meta"):
+        return method_type(settings, context)

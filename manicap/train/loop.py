@@ -2,18 +2,18 @@
 
     pretrain(config, run_dir)      starts the run, resumes it, or finds it finished
 
-A run is a function of its config, the thread count and the torch version. Nothing is drawn from a global generator
-and no state lives outside a checkpoint, so a run killed at any moment ends with the same bytes as one that was not.
+A run is a function of its config, the thread count, the processor's instructions and the torch version. Nothing is
+drawn from a global generator and no state lives outside a checkpoint, so a run killed at any moment ends with the same
+bytes as one that was not. A finished run is never changed.
 """
 
 import math
 import signal
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, astuple, dataclass, replace
 from pathlib import Path
 from types import FrameType
 from typing import NoReturn
@@ -21,24 +21,26 @@ from typing import NoReturn
 import torch
 
 from manicap.atari.splits import Rows
-from manicap.core.config import check_config, to_dict, write_toml
+from manicap.core.config import check_config
 from manicap.core.errors import Failure, Interruption, UserError
-from manicap.core.files import exclusive_lock
 from manicap.core.paths import DATA_DIR
 from manicap.core.progress import Tracker
 from manicap.losses.gather import mean_over_processes
 from manicap.methods.base import LossOutput, Method
 from manicap.train.batches import Batches
-from manicap.train.checkpoint import CheckpointStore
-from manicap.train.config import read_run_config
+from manicap.train.checkpoint import CheckpointStore, KeptFile
+from manicap.train.claim import CHECKPOINTS, adopt_config, claimed_run, clear_leavings, is_finished, print_line
 from manicap.train.device import choose_device
 from manicap.train.distributed import join_processes
-from manicap.train.encoder_files import inference_state, read_weights, save_encoder, write_weights
+from manicap.train.encoder_files import inference_state, save_encoder, verify_encoder
+from manicap.train.identity import cpu_model
+from manicap.train.logs import DIAGNOSTICS, METRICS, LogFile, Written
 from manicap.train.non_finite import NonFiniteCount
 from manicap.train.observation import Observations, Observe
+from manicap.train.record import describe_differences, read_record
 from manicap.train.run_config import RunConfig
-from manicap.train.setup import Execution, Setup, prepare
-from manicap.train.sinks import Metrics, MetricsFile, Sink, open_sinks
+from manicap.train.setup import LOG_EVERY, Execution, Setup, prepare
+from manicap.train.sinks import Metrics, Sink, open_sinks
 
 Check = Callable[[Method, int], Mapping[str, float]]
 """Scores of the method after an epoch, in evaluation mode, to be logged; nothing if none is due. The lower `error`, the
@@ -74,18 +76,25 @@ def pretrain(
     `execution.diagnose_every` steps, which changes nothing of the run.
     """
     check_config(config)
+    check_config(execution)
     with ExitStack() as stack:
         use_cuda = choose_device(execution.device).type == "cuda"
         processes = stack.enter_context(join_processes(use_cuda))
         if processes.is_first:
-            claim_run(run_dir, config, execution.force)
-            waiting = f"another process is training {run_dir}: waiting for it"
-            stack.enter_context(exclusive_lock(run_dir / ".lock", lambda: print_line(waiting)))
+            stack.enter_context(claimed_run(run_dir, config, execution))
         processes.barrier()
-        if not (run_dir / "encoder.json").is_file():
+        if is_finished(run_dir):
+            if processes.is_first:
+                verify_encoder(run_dir)
+                clear_leavings(run_dir)
+        else:
+            begun = read_record(run_dir)
+            execution = replace(execution, log_every=begun.log_every, diagnose_every=begun.diagnose_every)
             run = Run(prepare(config, execution, data_dir, processes), run_dir, check, observe)
+            run.restore()
+            if processes.is_first:
+                adopt_config(run_dir, config)
             if run.setup.method.is_trained:
-                run.restore()
                 run.train()
             run.finish()
             processes.barrier()
@@ -100,9 +109,11 @@ class Run:
         self.progress = Progress()
         self.non_finite = NonFiniteCount(setup.device)
         self.looks_at_every_step = setup.device.type == "cpu"
-        self.checkpoints = CheckpointStore(run_dir / "checkpoints")
-        self.metrics_bytes = 0
-        self.seconds = 0.0
+        self.checkpoints = CheckpointStore(run_dir / CHECKPOINTS)
+        self.best: KeptFile | None = None
+        self.logged: dict[str, Written] = {}
+        """How far the logs had come at the checkpoint that the run goes on from."""
+        self.logs: dict[str, LogFile] = {}
 
     def train(self) -> None:
         """Epochs of steps, each ended by what is to be checked, until a budget or the patience is used up."""
@@ -112,7 +123,8 @@ class Run:
             sinks = self.open_sinks(stack)
             tracker = stack.enter_context(self.tracker())
             received = stack.enter_context(caught_signals())
-            observations = self.open_observations()
+            observations = self.open_observations(stack)
+            log_every = execution.log_every or LOG_EVERY
             while not progress.is_finished:
                 setup.model.train()
                 for rows in setup.train_batches.epoch(progress.epoch, progress.batch):
@@ -121,19 +133,19 @@ class Run:
                     loss = self.step(rows)
                     progress.step += 1
                     progress.batch += 1
-                    if progress.step % execution.log_every == 0 or progress.step == 1:
+                    if progress.step % log_every == 0 or progress.step == 1:
                         self.log(sinks, tracker, "train", loss)
                     if observations is not None and observations.is_due(progress.step):
                         self.diagnose(rows, observations, tracker)
                     tracker.advance()
                     interrupted = setup.processes.any(bool(received), setup.device)
                     if interrupted or time.monotonic() - last_checkpoint > execution.checkpoint_seconds:
-                        self.save_checkpoint(sinks)
+                        self.save_checkpoint()
                         last_checkpoint = time.monotonic()
                     if interrupted:
                         raise interruption(received[0] if received else signal.SIGTERM, progress.step)
                 self.end_epoch(sinks, tracker)
-            self.save_checkpoint(sinks)
+            self.save_checkpoint()
             if setup.processes.any(bool(received), setup.device):  # it came in the last validation
                 raise interruption(received[0] if received else signal.SIGTERM, progress.step)
             if observations is not None:
@@ -210,8 +222,7 @@ class Run:
         if loss < progress.best_loss:
             progress.best_loss, progress.best_epoch = loss, progress.epoch
             if setup.processes.is_first:
-                # A resumed run that has not come here yet will write the same bytes again.
-                write_weights(self.run_dir / "best.safetensors", inference_state(setup.method))
+                self.best = self.checkpoints.keep_best(inference_state(setup.method))
 
     def log(self, sinks: list[Sink], tracker: Tracker, split: str, loss: LossOutput) -> None:
         """Write the loss, its parts and the method's metrics; the same numbers on every process."""
@@ -262,53 +273,58 @@ class Run:
         """Go on from the newest sound checkpoint, if there is one."""
         setup = self.setup
         say = (lambda line: None) if setup.execution.quiet else print_line
-        state = self.checkpoints.load_newest(say if setup.processes.is_first else (lambda line: None))
-        if state is None:
+        found = self.checkpoints.load_newest(say if setup.processes.is_first else (lambda line: None))
+        if found is None:
             return
+        state = found.state
         differences = describe_differences(state["identity"], setup.identity)
         if differences and not setup.execution.force:
             raise UserError(
                 f"{self.run_dir} was trained under other conditions: {'; '.join(differences)};"
                 " resume it under the old ones, or with --force and another result"
             )
-        setup.method.load_state_dict(state["method"])
-        setup.optimizer.load_state_dict(state["optimizer"])
-        self.progress = Progress(**state["progress"])
-        self.metrics_bytes, self.seconds = state["metrics_bytes"], state["seconds"]
+        if state["cpu_model"] != cpu_model() and setup.processes.is_first:
+            say(f"begun on {state['cpu_model']}, resumed on {cpu_model()}: the result may differ in its last bits")
+        try:
+            setup.method.load_state_dict(state["method"])
+            setup.optimizer.load_state_dict(state["optimizer"])
+        except (RuntimeError, ValueError):
+            raise UserError(
+                f"the checkpoint in {self.run_dir} does not fit the config ({'; '.join(differences)}); take another"
+                " --name"
+            ) from None
+        self.progress, self.best = Progress(**state["progress"]), found.best
+        self.logged = {name: Written(*written) for name, written in state["logs"].items()}
 
-    def save_checkpoint(self, sinks: list[Sink]) -> None:
+    def save_checkpoint(self) -> None:
         setup = self.setup
         if not setup.processes.is_first:
             return
         self.require_finite_steps()
         if not all(bool(torch.isfinite(parameter).all()) for parameter in setup.method.parameters()):
             raise Failure(f"the weights are not finite after step {self.progress.step}; {self.last_good()}")
-        for sink in sinks:
-            if isinstance(sink, MetricsFile):
-                self.metrics_bytes = sink.flush()
         state = {
             "identity": setup.identity,
+            "cpu_model": cpu_model(),
             "progress": asdict(self.progress),
             "method": setup.method.state_dict(),
             "optimizer": setup.optimizer.state_dict(),
-            "metrics_bytes": self.metrics_bytes,
-            "seconds": self.seconds + time.monotonic() - self.started,
+            "logs": {name: astuple(log.flush()) for name, log in self.logs.items()},
         }
         try:
-            self.checkpoints.save(self.progress.step, state)
+            self.checkpoints.save(self.progress.step, state, self.best)
         except OSError as error:
             raise Failure(
                 f"cannot write the checkpoint of step {self.progress.step}: {error.strerror}; {self.last_good()}"
             ) from error
 
     def finish(self) -> None:
-        """Write the encoder and its description, which make the run a finished one."""
+        """Write the encoder and its description, which make the run a finished one, and drop the checkpoints."""
         setup, progress = self.setup, self.progress
         if not setup.processes.is_first:
             return
-        last = inference_state(setup.method)
-        use_best = setup.config.weights == "best" and progress.best_epoch >= 0
-        chosen = read_weights(self.run_dir / "best.safetensors") if use_best else last
+        use_best = setup.config.weights == "best" and self.best is not None
+        chosen = self.checkpoints.read_best(self.best) if use_best and self.best is not None else None
         facts = {
             "steps": progress.step,
             "epochs": progress.epoch,
@@ -317,25 +333,39 @@ class Run:
             "weights": "best" if use_best else "last",
             "identity": setup.identity,
         }
-        save_encoder(self.run_dir, setup.config, setup.method.context, chosen, last, facts)
+        try:
+            hashes = {name: log.sha256 for name, log in self.logs.items()}
+            replace(read_record(self.run_dir), logs=hashes).write(self.run_dir)
+            save_encoder(self.run_dir, setup.config, setup.method, chosen, facts)
+        except OSError as error:
+            raise Failure(
+                f"cannot write the encoder to {self.run_dir}: {error.strerror}; {self.last_good()}"
+            ) from error
+        clear_leavings(self.run_dir)
 
     def open_sinks(self, stack: ExitStack) -> list[Sink]:
         """`metrics.jsonl` and the sinks asked for, on the process that writes; closed with the stack."""
-        self.started = time.monotonic()
         if not self.setup.processes.is_first:
             return []
-        metrics = MetricsFile(self.run_dir / "metrics.jsonl", self.metrics_bytes)
-        sinks: list[Sink] = [metrics, *open_sinks(self.setup.execution.sinks, self.run_dir)]
-        for sink in sinks:
+        sinks: list[Sink] = [self.open_log(METRICS, stack)]
+        for sink in open_sinks(self.setup.execution.sinks, self.run_dir):
             stack.callback(sink.close)
+            sinks.append(sink)
         return sinks
 
-    def open_observations(self) -> Observations | None:
+    def open_observations(self, stack: ExitStack) -> Observations | None:
         """`diagnostics.jsonl`, on the process that writes, where it was asked for."""
         every = self.setup.execution.diagnose_every
         if not every or self.observe is None or not self.setup.processes.is_first:
             return None
-        return Observations(self.run_dir / "diagnostics.jsonl", every, self.progress.step)
+        return Observations(self.open_log(DIAGNOSTICS, stack), every)
+
+    def open_log(self, name: str, stack: ExitStack) -> LogFile:
+        """A log from where the checkpoint knew it to be; part of every checkpoint from now on."""
+        known, force = self.logged.get(name, Written()), self.setup.execution.force
+        log = self.logs[name] = LogFile(self.run_dir / name, known, accept_changes=force)
+        stack.callback(log.close)
+        return log
 
     def tracker(self) -> Tracker:
         config = self.setup.config
@@ -344,36 +374,11 @@ class Run:
         return Tracker(title, self.setup.max_steps, "steps", quiet, start=self.progress.step)
 
 
-def claim_run(run_dir: Path, config: RunConfig, force: bool) -> None:
-    """Write `config.toml`, or check that the run in this directory has the same config."""
-    path = run_dir / "config.toml"
-    if path.is_file():
-        differences = describe_differences({"config": to_dict(read_run_config(path))}, {"config": to_dict(config)})
-        if differences and not force:
-            raise UserError(f"{run_dir} holds a run of another config: {'; '.join(differences)}; take another --name")
-    try:
-        write_toml(path, config)
-    except OSError as error:
-        raise UserError(f"cannot write to {run_dir}: {error.strerror}") from None
-
-
-def describe_differences(old: object, new: object, name: str = "") -> list[str]:
-    """`config.seed was 0 and is 1`, for every leaf that differs."""
-    if isinstance(old, dict) and isinstance(new, dict):
-        keys = sorted({*old, *new})
-        return [line for key in keys for line in describe_differences(old.get(key), new.get(key), f"{name}.{key}")]
-    return [] if old == new else [f"{name.lstrip('.')} was {old} and is {new}"]
-
-
 def interruption(number: int, step: int) -> Interruption:
     name = signal.Signals(number).name
     return Interruption(
         number, f"stopped by {name} after step {step}; the checkpoint is written, the same call goes on"
     )
-
-
-def print_line(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
 
 
 @contextmanager

@@ -16,12 +16,22 @@ from manicap.methods.base import Method, MethodContext
 from manicap.train.batches import Batches
 from manicap.train.config import PretrainConfig
 from manicap.train.data import TrainingData, open_store_data
-from manicap.train.device import DeviceName, Precision, choose_device, choose_precision, keep_freed_memory, set_threads
+from manicap.train.device import (
+    DeviceName,
+    Precision,
+    choose_device,
+    choose_precision,
+    keep_freed_memory,
+    set_threads,
+)
 from manicap.train.distributed import Processes
+from manicap.train.identity import processor_identity
 from manicap.train.image_config import ImageConfig
 from manicap.train.image_data import open_image_data
 from manicap.train.run_config import RunConfig
 from manicap.train.sinks import SinkName
+
+LOG_EVERY = 20
 
 
 @dataclass(frozen=True)
@@ -33,17 +43,17 @@ class Execution:
     precision: Precision = "auto"
     """auto: bfloat16 on a GPU, float32 on a CPU."""
     threads: Threads | None = None
-    """CPU threads; all cores if absent. Results differ in the last bits between thread counts."""
+    """CPU threads; if absent, OMP_NUM_THREADS or all cores. Results differ in the last bits between thread counts."""
     checkpoint_seconds: NonNegative = 60.0
     """Time between checkpoints; one is also written at the end, and on Ctrl-C or SIGTERM."""
-    log_every: Count = 20
-    """Steps between lines of metrics.jsonl."""
+    log_every: Count | None = None
+    """Steps between lines of metrics.jsonl; if absent, as the run was begun, or 20."""
     diagnose_every: Count | None = None
-    """Steps between lines of diagnostics.jsonl: rank, spread, heads, charts; not measured if absent."""
+    """Steps between lines of diagnostics.jsonl (rank, spread, heads); if absent, as the run was begun, or never."""
     sinks: tuple[SinkName, ...] = ()
     """Log also to tensorboard or wandb."""
     force: bool = False
-    """Resume although the config, thread count, device or torch version has changed."""
+    """Resume although the config, thread count, processor or torch version has changed; not for finished runs."""
     quiet: bool = False
     """Say nothing on the way."""
 
@@ -92,6 +102,7 @@ def prepare(config: RunConfig, execution: Execution, data_dir: Path, processes: 
         "threads": threads,
         "torch": str(torch.__version__),
         "device": device.type,
+        **processor_identity(device),
         "precision": str(dtype),
         "processes": processes.world,
     }

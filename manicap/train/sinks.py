@@ -1,7 +1,5 @@
-"""Where metrics go: `metrics.jsonl` always; TensorBoard and Weights & Biases when asked for and installed."""
+"""Where metrics go beside `metrics.jsonl` (see `logs`): TensorBoard and Weights & Biases, when asked for."""
 
-import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal, Protocol
@@ -15,28 +13,6 @@ Metrics = Mapping[str, float | int | str]
 class Sink(Protocol):
     def write(self, metrics: Metrics) -> None: ...
     def close(self) -> None: ...
-
-
-class MetricsFile:
-    """One JSON object a line. Holds no times, so that a resumed run's file equals an uninterrupted one's."""
-
-    def __init__(self, path: Path, keep_bytes: int) -> None:
-        """Cut the file to what the checkpoint knew; later lines will be written again, the same."""
-        path.touch()
-        os.truncate(path, min(keep_bytes, path.stat().st_size))
-        self.file = path.open("a")
-
-    def write(self, metrics: Metrics) -> None:
-        self.file.write(json.dumps(metrics) + "\n")
-
-    def flush(self) -> int:
-        """Put everything on disk; the file's size."""
-        self.file.flush()
-        os.fsync(self.file.fileno())
-        return os.fstat(self.file.fileno()).st_size
-
-    def close(self) -> None:
-        self.file.close()
 
 
 class TensorBoard:

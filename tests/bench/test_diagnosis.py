@@ -48,19 +48,19 @@ def test_bounds_hold_on_real_features(results):
         assert set(result["manifold_capacity"]) >= {"player_y", "ball_x"}
 
 
-def test_heads_come_from_the_encoder_or_from_the_last_checkpoint(results):
+def test_heads_come_from_the_encoder_or_from_the_training_parts(results):
     assert results["dim-uac+"]["notes"] == []
     assert sum(results["dim-uac+"]["chart_usage"]) == pytest.approx(1)
-    assert "checkpoint of step 3" in results["dim-c+"]["notes"][0]
+    assert "as they were after step 3" in results["dim-c+"]["notes"][0]
     assert np.diag(results["dim-c+"]["head_cosine"]) == pytest.approx([1, 1])
 
 
-def test_without_a_checkpoint_the_heads_are_said_to_be_gone(runs, data_dir, tmp_path):
+def test_without_the_training_parts_the_heads_are_said_to_be_gone(runs, data_dir, tmp_path):
     copy = tmp_path / "copy"
     shutil.copytree(runs["dim-c+"], copy)
-    shutil.rmtree(copy / "checkpoints")
+    (copy / "training.safetensors").unlink()
     result = diagnose_run(copy, CONFIG, data_dir, threads=1, quiet=True)
-    assert "dropped after training" in result["notes"][0]
+    assert "training.safetensors, which held them, was removed" in result["notes"][0]
     assert "head_cosine" not in result["measures"]
 
 

@@ -31,7 +31,9 @@ def test_layout_does_not_matter_and_content_does(tmp_path):
         read(path)
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b"[1]", b"3", b"null", b'"text"', b"\xff\xfe", b"[" * 100_000, b"1" * 9999])
+@pytest.mark.parametrize(
+    "content", [b"", b"{", b"[1]", b"3", b"null", b'"text"', b"\xff\xfe", b"[" * 100_000, b"1" * 9999]
+)
 def test_other_contents_are_one_sentence(tmp_path, content):
     (tmp_path / "a.json").write_bytes(content)
     with pytest.raises(UserError, match=r"a\.json is (damaged|no result of this version).*; evaluate again"):

@@ -1,12 +1,14 @@
 """Result files as a grid's runs leave them, with made-up scores: a report is made from files alone."""
 
-import json
-
 import numpy as np
 
 from manicap.core.config import config_hash, to_dict
 from manicap.core.results import write_result
+from manicap.core.sealed import write_sealed
 from manicap.core.seeding import numpy_generator
+from manicap.train.encoder_files import FORMAT
+from manicap.train.logs import METRICS, LogFile
+from manicap.train.record import RunRecord
 
 
 def synthetic_score(cell, evaluation):
@@ -24,7 +26,7 @@ def write_synthetic_run(runs_dir, cell, score=synthetic_score, validations=100, 
     run_dir = runs_dir / cell.name
     run_dir.mkdir(parents=True)
     sha256 = cell.name.encode().hex()
-    (run_dir / "encoder.json").write_text(json.dumps({"sha256": {"chosen": sha256}}))
+    write_sealed(run_dir / "encoder.json", {"format": FORMAT, "sha256": {"chosen": sha256}})
     for evaluation in cell.evaluations:
         value = score(cell, evaluation)
         result = {
@@ -45,6 +47,10 @@ def write_synthetic_run(runs_dir, cell, score=synthetic_score, validations=100, 
                 {"split": "train", "epoch": epoch, "step": 1250 * epoch + 20 * step, "loss": 4.0, "local": 2.0}
             )
         lines.append({"split": "val", "epoch": epoch, "step": 1250 * (epoch + 1), "loss": 5.0 / (1 + 0.1 * epoch)})
-    (run_dir / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    log = LogFile(run_dir / METRICS)
+    for line in lines:
+        log.write(line)
+    log.close()
+    RunRecord(to_dict(cell.config), 20, logs={METRICS: log.sha256}).write(run_dir)
     if with_page:
         (run_dir / "report.html").write_text("<!doctype html>")

@@ -9,7 +9,6 @@ import pytest
 from manicap.core.errors import Failure
 from manicap.evaluate.diagnostics.training import measure_batch
 from manicap.train.loop import Run, pretrain
-from manicap.train.observation import Observations
 from tests.methods.small import small_config
 from tests.train.runner import EXECUTION, result_bytes
 
@@ -48,13 +47,6 @@ def test_a_resumed_run_observes_every_step_once(data_dir, tmp_path, monkeypatch)
     # There was no checkpoint: it starts again, and so do the observations.
     pretrain(config, tmp_path / "run", every_step, data_dir, observe=measure_batch)
     assert steps_of(tmp_path / "run") == list(range(1, 13))
-
-
-def test_lines_after_the_checkpoint_and_a_line_cut_short_are_forgotten(tmp_path):
-    path = tmp_path / "diagnostics.jsonl"
-    path.write_text('{"step": 5, "spread": 0.5}\n{"step": 10, "spread": 0.4}\n{"step": 15, "spr')
-    Observations(path, every=5, step=7)
-    assert path.read_text() == '{"step": 5, "spread": 0.5}\n'
 
 
 def test_the_cost_is_told(data_dir, tmp_path, capsys):
