@@ -15,6 +15,7 @@ from manicap.core.config import check_config
 from manicap.core.errors import UserError
 from manicap.core.paths import DATA_DIR
 from manicap.core.ranges import Threads
+from manicap.evaluate.diagnostics.alarm import within_limits
 from manicap.report.diagnostics import diagnostics_table
 from manicap.report.image_page import write_image_page
 from manicap.report.run_page import write_run_page
@@ -93,6 +94,6 @@ def _show(runs: Sequence[Path], results: Sequence[dict[str, Any]], write_page: C
         for sentence in result["alarms"]:
             print(f"{run.name}: ALARM: {sentence}")
         if not result["alarms"]:
-            print(f"{run.name}: no sign of collapse")
+            print(f"{run.name}: {within_limits(result['measures'])}")
         if (run / "result.json").is_file():
             print(f"page: {write_page(run)}")

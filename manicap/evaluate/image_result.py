@@ -2,15 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
-from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from manicap.core.arrays import read_arrays, write_arrays
 from manicap.core.errors import UserError
-from manicap.core.files import atomic_write
 
 FORMAT = 1
 Labels = NDArray[np.int64]
@@ -38,15 +37,13 @@ class ImagePredictions:
     """[R, n]: rows of the training images used, the nearest first."""
     nearest_labels: Labels
 
-    def save(self, path: Path) -> None:
-        buffer = BytesIO()
-        np.savez_compressed(buffer, **{each.name: getattr(self, each.name) for each in fields(self)})
-        atomic_write(path, buffer.getvalue())
+    def save(self, path: Path) -> str:
+        """One .npz file, written atomically; its sha256."""
+        return write_arrays(path, {each.name: getattr(self, each.name) for each in fields(self)})
 
     @classmethod
-    def load(cls, path: Path) -> "ImagePredictions":
-        with np.load(path, allow_pickle=False) as arrays:
-            return cls(**{each.name: arrays[each.name] for each in fields(cls)})
+    def load(cls, path: Path, sha256: str) -> "ImagePredictions":
+        return cls(**read_arrays(path, sha256))
 
 
 @dataclass

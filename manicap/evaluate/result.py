@@ -3,7 +3,6 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manicap.atari.annotations import CATEGORIES
+from manicap.core.arrays import read_arrays, write_arrays
 from manicap.core.errors import UserError
-from manicap.core.files import atomic_write
 from manicap.evaluate.metrics import Labels, Score, Scores
 
 FORMAT = 1
@@ -32,17 +31,13 @@ class Predictions:
     decoded: Labels
     """uint8 [n, V]"""
 
-    def save(self, path: Path) -> None:
-        """One .npz file, written atomically."""
-        buffer = BytesIO()
-        values: dict[str, Any] = {each.name: np.asarray(getattr(self, each.name)) for each in fields(self)}
-        np.savez_compressed(buffer, **values)
-        atomic_write(path, buffer.getvalue())
+    def save(self, path: Path) -> str:
+        """One .npz file, written atomically; its sha256."""
+        return write_arrays(path, {each.name: getattr(self, each.name) for each in fields(self)})
 
     @classmethod
-    def load(cls, path: Path) -> "Predictions":
-        with np.load(path, allow_pickle=False) as arrays:
-            values = {each.name: arrays[each.name] for each in fields(cls)}
+    def load(cls, path: Path, sha256: str) -> "Predictions":
+        values: dict[str, Any] = dict(read_arrays(path, sha256))
         return cls(**values | {"variables": tuple(values["variables"].tolist())})
 
 

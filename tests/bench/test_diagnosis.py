@@ -83,6 +83,9 @@ def test_the_command_compares_runs(runs, data_dir, capsys):
     shown = capsys.readouterr().out
     assert "effective rank (RankMe)" in shown
     assert "player_y" in shown
+    # DIM-C+ after three steps has no alarm; dim-uac+ puts every frame into one chart or has none either.
+    assert "share of dead units" in shown
+    assert "no sign of collapse" not in shown
 
 
 def test_too_few_windows_are_refused_with_a_way_out(runs, data_dir):

@@ -150,6 +150,6 @@ def test_diagnose_measures_views_classes_and_heads_of_image_runs(job, capsys):
         assert 0 < result["manifold_capacity"]["classes"]["capacity"] <= 2
         assert result["manifold_capacity"]["classes"]["manifolds"] == 4
         assert "Representation" in (Path(run) / "report.html").read_text()
-    # Two heads: the similarity of their one pair, taken from the checkpoint of the last step.
+    # Two heads: the similarity of their one pair, as they were after the last step.
     assert -1 <= measures["head_cosine"] <= 1
-    assert "checkpoint of step 3" in result["notes"][0]
+    assert "as they were after step 3" in result["notes"][0]

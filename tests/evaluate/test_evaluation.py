@@ -63,8 +63,8 @@ def test_table_dict_and_json(evaluation):
 
 
 def test_predictions_survive_the_disk(evaluation, tmp_path):
-    evaluation.predictions.save(tmp_path / "predictions.npz")
-    found = Predictions.load(tmp_path / "predictions.npz")
+    sha256 = evaluation.predictions.save(tmp_path / "predictions.npz")
+    found = Predictions.load(tmp_path / "predictions.npz", sha256)
     assert found.variables == evaluation.predictions.variables
     np.testing.assert_array_equal(found.decoded, evaluation.predictions.decoded)
 

@@ -55,8 +55,8 @@ def test_an_evaluation_survives_json_and_prints_its_numbers():
 
 def test_predictions_survive_the_disk(tmp_path):
     arrays = [np.arange(4), np.arange(4)[::-1].copy(), np.array([2]), np.array([[1, 0]]), np.array([[3, 3]])]
-    ImagePredictions(*arrays).save(tmp_path / "predictions.npz")
-    loaded = ImagePredictions.load(tmp_path / "predictions.npz")
+    sha256 = ImagePredictions(*arrays).save(tmp_path / "predictions.npz")
+    loaded = ImagePredictions.load(tmp_path / "predictions.npz", sha256)
     for name, expected in zip(("true", "decoded", "shown", "nearest", "nearest_labels"), arrays, strict=True):
         np.testing.assert_array_equal(getattr(loaded, name), expected)
 

@@ -11,6 +11,8 @@ class Limit:
     """A measure's limit, and the sentence when it is passed."""
 
     measure: str
+    name: str
+    """For people."""
     side: Literal["at least", "at most"]
     value: float
     sentence: str
@@ -21,11 +23,25 @@ class Limit:
 
 
 LIMITS = (
-    Limit("effective_rank_centered", "at least", 3.0, "rank collapse: the features vary along {} directions"),
-    Limit("spread", "at least", 0.02, "variance collapse: all samples point the same way, spread {}"),
-    Limit("dead_fraction", "at most", 0.9, "dead units: a share of {} never changes"),
-    Limit("head_cosine", "at most", 0.98, "heads alike: the mean cosine of their outputs is {}"),
-    Limit("usage_entropy", "at least", 0.05, "one chart for everything: the usage of the charts has entropy {}"),
+    Limit(
+        "effective_rank_centered",
+        "centred effective rank",
+        "at least",
+        3.0,
+        "rank collapse: the features vary along {} directions",
+    ),
+    Limit("spread", "spread", "at least", 0.02, "variance collapse: all samples point the same way, spread {}"),
+    Limit("dead_fraction", "share of dead units", "at most", 0.9, "dead units: a share of {} never changes"),
+    Limit(
+        "head_cosine", "mean cosine of heads", "at most", 0.98, "heads alike: the mean cosine of their outputs is {}"
+    ),
+    Limit(
+        "usage_entropy",
+        "usage entropy of charts",
+        "at least",
+        0.05,
+        "one chart for everything: the usage of the charts has entropy {}",
+    ),
 )
 """Where a representation counts as collapsed. Rules of thumb of ours; every alarm prints its limit.
 
@@ -42,3 +58,16 @@ def collapse_alarms(measured: Mapping[str, float], limits: tuple[Limit, ...] = L
             said = "undefined" if math.isnan(value) else f"{value:.3g}"
             alarms.append(f"{limit.sentence.format(said)} (should be {limit.side} {limit.value:g})")
     return alarms
+
+
+def within_limits(measured: Mapping[str, float | None], limits: tuple[Limit, ...] = LIMITS) -> str:
+    """What no alarm means, with the numbers: `no measure is past its limit: spread 0.41 (at least 0.02), ...`.
+
+    It is no certificate: a representation may have lost half of its units and be within every limit.
+    """
+    told = [
+        f"{limit.name} {value:.3g} ({limit.side} {limit.value:g})"
+        for limit in limits
+        if (value := measured.get(limit.measure)) is not None
+    ]
+    return f"no measure is past its limit: {', '.join(told)}" if told else "nothing was measured that has a limit"
