@@ -18,7 +18,7 @@ from manicap.core.config import check_config, config_hash, to_dict
 from manicap.core.errors import UserError, unknown_choice
 from manicap.core.paths import DATA_DIR
 from manicap.core.ranges import Count, Width
-from manicap.core.results import read_result, write_result
+from manicap.core.results import known_result, read_result, write_result
 from manicap.evaluate.evaluation import evaluate
 from manicap.evaluate.probes import ProbeInit
 from manicap.methods.base import MethodContext, PresetName, ProbeInput
@@ -82,7 +82,7 @@ def evaluate_run(
     check_config(config)
     encoder = load_encoder(run_dir, config.probe_input)
     path = result_path(run_dir, config)
-    if path.is_file() and (known := read_result(path))["encoder"] == encoder.fingerprint:
+    if (known := known_result(path, encoder.fingerprint)) is not None:
         return known
     pretrain_config = read_config(run_dir / "config.toml")
     set_threads(threads)
@@ -116,8 +116,8 @@ def evaluate_run(
         "evaluation": evaluation.to_dict(),
         "versions": {name: version(name) for name in ("manicap", "torch", "numpy", "ale-py")},
     }
-    if evaluation.predictions is not None:
-        evaluation.predictions.save(path.with_suffix(".npz"))
+    assert evaluation.predictions is not None
+    result["predictions_sha256"] = evaluation.predictions.save(path.with_suffix(".npz"))
     write_result(path, result)
     return read_result(path)
 

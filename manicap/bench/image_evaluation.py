@@ -14,7 +14,7 @@ from manicap.core.config import check_config, to_dict
 from manicap.core.errors import UserError
 from manicap.core.paths import DATA_DIR
 from manicap.core.ranges import Count, Positive
-from manicap.core.results import read_result, write_result
+from manicap.core.results import known_result, read_result, write_result
 from manicap.evaluate.image_evaluation import PROTOCOLS, ImageBench, ProbeName, evaluate_images
 from manicap.evaluate.image_neighbors import NeighborsConfig
 from manicap.evaluate.image_probe import LinearProbeConfig
@@ -79,7 +79,7 @@ def evaluate_image_run(
     run_config = read_image_config(run_dir)
     encoder = load_encoder(run_dir, config.probe_input, chosen_weights(run_dir, run_config, config))
     path = result_path(run_dir, config)
-    if path.is_file() and (known := read_result(path))["encoder"] == encoder.fingerprint:
+    if (known := known_result(path, encoder.fingerprint)) is not None:
         return known
     set_threads(threads)
     bench = open_bench(run_config, config, data_dir, quiet)
@@ -98,7 +98,7 @@ def evaluate_image_run(
         "versions": {name: version(name) for name in ("manicap", "torch", "numpy")},
     }
     assert evaluation.predictions is not None
-    evaluation.predictions.save(path.with_suffix(".npz"))
+    result["predictions_sha256"] = evaluation.predictions.save(path.with_suffix(".npz"))
     write_result(path, result)
     return read_result(path)
 

@@ -1,6 +1,5 @@
 """The job on images: pretrain, probe. Every finished stage is found and skipped, an interrupted one goes on."""
 
-import shutil
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -10,6 +9,7 @@ from manicap.bench.differences import differences_from_paper
 from manicap.bench.evaluation import result_path
 from manicap.bench.image_evaluation import ImageEvaluationConfig, evaluate_image_run
 from manicap.bench.run import announce
+from manicap.core.files import atomic_write
 from manicap.core.paths import DATA_DIR, RUNS_DIR
 from manicap.core.results import write_result
 from manicap.evaluate.diagnostics.training import measure_batch
@@ -52,6 +52,7 @@ def run_image_job(
         result = evaluate_image_run(run_dir, evaluation, data_dir, execution.threads, execution.quiet)
         result["differences_from_paper"] = differences_from_paper(result, len(set(seeds)))
         write_result(run_dir / "result.json", result)
-        shutil.copyfile(result_path(run_dir, evaluation).with_suffix(".npz"), run_dir / "predictions.npz")
+        predictions = result_path(run_dir, evaluation).with_suffix(".npz")
+        atomic_write(run_dir / "predictions.npz", predictions.read_bytes())
         run_dirs.append(run_dir)
     return run_dirs

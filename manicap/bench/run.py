@@ -1,6 +1,5 @@
 """The main job: collect, pretrain, probe. Every finished stage is found and skipped, an interrupted one goes on."""
 
-import shutil
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -10,6 +9,7 @@ from typing import Any
 from manicap.bench.checks import AnyEvaluation, check_job, prepare_data
 from manicap.bench.differences import differences_from_paper
 from manicap.bench.evaluation import EvaluationConfig, evaluate_run, result_path
+from manicap.core.files import atomic_write
 from manicap.core.paths import DATA_DIR, RUNS_DIR
 from manicap.core.results import write_result
 from manicap.evaluate.diagnostics.training import measure_batch
@@ -63,7 +63,7 @@ def run_job(
         result["differences_from_paper"] = differences_from_paper(result, len(set(seeds)))
         write_result(run_dir / "result.json", result)
         predictions = result_path(run_dir, evaluation).with_suffix(".npz")
-        shutil.copyfile(predictions, run_dir / "predictions.npz")
+        atomic_write(run_dir / "predictions.npz", predictions.read_bytes())
         run_dirs.append(run_dir)
     return run_dirs
 

@@ -16,7 +16,8 @@ from manicap.core.files import atomic_write
 def write_arrays(path: Path, arrays: Mapping[str, Any]) -> str:
     """Write an .npz file atomically; its sha256."""
     buffer = BytesIO()
-    np.savez_compressed(buffer, **{name: np.asarray(values) for name, values in arrays.items()})
+    plain: dict[str, Any] = {name: np.asarray(values) for name, values in arrays.items()}
+    np.savez_compressed(buffer, **plain)
     atomic_write(path, buffer.getvalue())
     return hashlib.sha256(buffer.getvalue()).hexdigest()
 

@@ -15,6 +15,7 @@ from typing import Any
 
 from manicap.core.errors import UserError
 from manicap.core.files import write_json
+from manicap.core.reading import read_json
 
 SEAL = "checksum"
 
@@ -27,15 +28,8 @@ def write_sealed(path: Path, value: Mapping[str, Any]) -> None:
 
 def read_sealed(path: Path, what: str, remedy: str) -> dict[str, Any]:
     """The object in the file as it was written. `what` names its kind in an error, `remedy` says what to do."""
-    try:
-        found = json.loads(path.read_bytes())
-    except FileNotFoundError:
-        raise UserError(f"there is no {what} {path}; {remedy}") from None
-    except OSError as error:
-        raise UserError(f"cannot read the {what} {path}: {error.strerror}") from None
-    except (ValueError, RecursionError):
-        raise UserError(f"{path} is damaged (it is not valid JSON); {remedy}") from None
-    if not isinstance(found, dict) or SEAL not in found:
+    found = read_json(path, what, remedy=remedy)
+    if SEAL not in found:
         raise UserError(f"{path} is no {what} of this version (it has no checksum); {remedy}")
     seal = found.pop(SEAL)
     if seal != _checksum(found):

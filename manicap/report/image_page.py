@@ -104,7 +104,8 @@ def _neighbors(run_dir: Path, result: Mapping[str, Any], data_dir: Path) -> tupl
         test = open_images(config["dataset"], "test", data_dir)
     except (UserError, Failure):
         return ()
-    predictions, names = ImagePredictions.load(run_dir / "predictions.npz"), test.class_names
+    predictions = ImagePredictions.load(run_dir / "predictions.npz", result["predictions_sha256"])
+    names = test.class_names
 
     def picture(images: ImageRows, row: int, label: int) -> Picture:
         return Picture(image_text(shrink(images[row])), names[label])

@@ -163,7 +163,8 @@ def _player(run_dir: Path, result: Mapping[str, Any], data_dir: Path) -> Player 
     path = store_path(evaluation.store_config(result["game"], result["seed"]), data_dir)
     if not path.is_dir():
         return None
-    store, predictions = open_store(path), Predictions.load(run_dir / "predictions.npz")
+    store = open_store(path)
+    predictions = Predictions.load(run_dir / "predictions.npz", result["predictions_sha256"])
     # A stretch of one life: rows in order, whatever duplicates were taken out between them.
     lives, counts = np.unique(predictions.episodes, return_counts=True)
     shown = np.flatnonzero(predictions.episodes == lives[counts.argmax()])[:PLAYER_FRAMES]

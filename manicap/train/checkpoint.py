@@ -11,9 +11,9 @@ one stands. What no .json names is removed.
 import hashlib
 import shutil
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import safetensors.torch
 import torch
@@ -27,8 +27,7 @@ from manicap.train.encoder_files import read_weights
 KEEP = 2
 
 
-@dataclass(frozen=True)
-class KeptFile:
+class KeptFile(NamedTuple):
     """A file of a checkpoint, as it was written."""
 
     name: str
@@ -59,9 +58,9 @@ class CheckpointStore:
                 torch.save(state, file)
             except RuntimeError as error:  # torch hides what the disk said behind an error of its own
                 raise error.__context__ if isinstance(error.__context__, OSError) else error from None
-        files = {"state": asdict(KeptFile(path.name, path.stat().st_size, sha256_file(path)))}
+        files = {"state": KeptFile(path.name, path.stat().st_size, sha256_file(path))._asdict()}
         if best is not None:
-            files["best"] = asdict(best)
+            files["best"] = best._asdict()
         entry = self._entry(step)
         write_sealed(entry, {"step": step, "files": files})
         entries = self._entries()
@@ -152,7 +151,7 @@ class CheckpointStore:
     @staticmethod
     def _read(entry: Path) -> tuple[dict[str, KeptFile], str | None]:
         try:
-            values = read_sealed(entry, "checkpoint", remedy="")
+            values = read_sealed(entry, "checkpoint", remedy="go back")
         except UserError:
             return {}, f"is damaged: {entry.name} cannot be read"
         return {name: KeptFile(**file) for name, file in values["files"].items()}, None

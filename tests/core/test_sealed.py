@@ -36,14 +36,16 @@ def test_layout_does_not_matter_and_content_does(tmp_path):
 )
 def test_other_contents_are_one_sentence(tmp_path, content):
     (tmp_path / "a.json").write_bytes(content)
-    with pytest.raises(UserError, match=r"a\.json is (damaged|no result of this version).*; evaluate again"):
+    with pytest.raises(
+        UserError, match=r"a\.json is (damaged|not a result|no result of this version).*; evaluate again"
+    ):
         read(tmp_path / "a.json")
 
 
 def test_a_missing_file_and_a_directory_are_one_sentence(tmp_path):
     with pytest.raises(UserError, match=r"there is no result .*; evaluate again"):
         read(tmp_path / "a.json")
-    with pytest.raises(UserError, match="Is a directory"):
+    with pytest.raises(UserError, match="is a directory, not a result; evaluate again"):
         read(tmp_path)
 
 
