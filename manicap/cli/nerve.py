@@ -1,5 +1,6 @@
 """`manicap nerve`: an atlas and its Čech nerve, of a shape, of points in a file, or of a trained run."""
 
+import hashlib
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -92,9 +93,11 @@ def nerve(
     Console().print(_table(f"{subject}: {said}", sweep))
     betti = ", ".join(map(str, chosen.betti_numbers))
     print(f"Betti numbers {betti} at threshold {threshold:g} ({said})")
-    atomic_write(path, nerve_svg(cloud, membership, chosen.simplices, f"{subject}: Betti numbers {betti}").encode())
+    drawing = nerve_svg(cloud, membership, chosen.simplices, f"{subject}: Betti numbers {betti}").encode()
+    atomic_write(path, drawing)
     print(f"drawing: {path}")
-    if run is not None:
+    if run is not None and path == run / "nerve.svg":
+        facts["drawing_sha256"] = hashlib.sha256(drawing).hexdigest()
         write_result(run / "nerve.json", {**facts, "nerve": _plain(chosen), "sweep": [_plain(x) for x in sweep]})
         if (run / "result.json").is_file():
             print(f"page: {write_run_page(run, data_dir)}")

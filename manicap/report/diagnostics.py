@@ -7,6 +7,8 @@ from typing import Any
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
+from manicap.core.errors import UserError
+from manicap.core.files import sha256_file
 from manicap.core.results import read_result
 from manicap.report.contents import Chart, Diagnosis, Fact, Series
 from manicap.train.logs import DIAGNOSTICS, read_log
@@ -77,7 +79,7 @@ def diagnostics_table(results: Sequence[Mapping[str, Any]]) -> Table:
 
 def read_diagnosis(run_dir: Path) -> Diagnosis | None:
     """What `manicap diagnose` and `manicap nerve` have left beside a run; None if neither was called."""
-    diagnosed, drawn = (run_dir / "diagnostics.json").is_file(), (run_dir / "nerve.svg").is_file()
+    diagnosed, drawn = (run_dir / "diagnostics.json").is_file(), (run_dir / "nerve.json").is_file()
     if not diagnosed and not drawn:
         return None
     found: dict[str, Any] = {}
@@ -87,8 +89,7 @@ def read_diagnosis(run_dir: Path) -> Diagnosis | None:
         found["capacities"] = tuple(Fact(label, cells[0]) for label, cells in capacity_rows([result]))
         found["alarms"], found["notes"] = tuple(result["alarms"]), tuple(result["notes"])
     if drawn:
-        found["nerve_svg"] = (run_dir / "nerve.svg").read_text()
-        found["nerve_caption"] = "Charts and their Čech nerve" + _betti(run_dir / "nerve.json")
+        found["nerve_svg"], found["nerve_caption"] = _nerve(run_dir)
     return Diagnosis(**found)
 
 
@@ -104,11 +105,14 @@ def observation_charts(run_dir: Path) -> tuple[Chart, ...]:
     return tuple(charts)
 
 
-def _betti(path: Path) -> str:
-    if not path.is_file():
-        return ""
-    nerve = read_result(path)["nerve"]
-    return f": Betti numbers {', '.join(map(str, nerve['betti_numbers']))} at threshold {nerve['threshold']:g}"
+def _nerve(run_dir: Path) -> tuple[str, str]:
+    """The drawing and its caption."""
+    result, path = read_result(run_dir / "nerve.json"), run_dir / "nerve.svg"
+    if not path.is_file() or sha256_file(path) != result["drawing_sha256"]:
+        raise UserError(f"{path} is not the drawing that was written; draw it again: manicap nerve {run_dir}")
+    betti = ", ".join(map(str, result["nerve"]["betti_numbers"]))
+    caption = f"Charts and their Čech nerve: Betti numbers {betti} at threshold {result['nerve']['threshold']:g}"
+    return path.read_text(encoding="utf-8"), caption
 
 
 def _cell(measures: Mapping[str, Any], name: str) -> str:

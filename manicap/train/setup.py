@@ -8,6 +8,7 @@ import torch
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
+from manicap import __version__
 from manicap.core.config import to_dict
 from manicap.core.ranges import Count, NonNegative, Threads
 from manicap.core.seeding import stream_seed
@@ -100,6 +101,7 @@ def prepare(config: RunConfig, execution: Execution, data_dir: Path, processes: 
         "config": to_dict(config),
         **data.identity,
         "threads": threads,
+        "manicap": __version__,
         "torch": str(torch.__version__),
         "device": device.type,
         **processor_identity(device),

@@ -1,10 +1,15 @@
-import json
+import hashlib
 from dataclasses import replace
 
+import pytest
+
+from manicap.core.errors import UserError
 from manicap.core.results import write_result
 from manicap.report.contents import Diagnosis, Fact
 from manicap.report.diagnostics import capacity_rows, measure_rows, observation_charts, read_diagnosis
 from manicap.report.page import build_page
+from manicap.train.logs import DIAGNOSTICS, LogFile
+from manicap.train.record import RunRecord
 
 RESULT = {
     "measures": {"effective_rank": 82.674, "decay_exponent": None},
@@ -28,13 +33,16 @@ def test_the_page_shows_what_lies_beside_the_run(tmp_path, example):
     write_result(tmp_path / "diagnostics.json", RESULT)
     (tmp_path / "nerve.svg").write_text("<svg/>")
     nerve = {"nerve": {"betti_numbers": [1, 1], "threshold": 0.05}}
-    (tmp_path / "nerve.json").write_text(json.dumps(nerve))
+    write_result(tmp_path / "nerve.json", {**nerve, "drawing_sha256": hashlib.sha256(b"<svg/>").hexdigest()})
     found = read_diagnosis(tmp_path)
     assert found.measures[0] == Fact("effective rank (RankMe)", "82.67")
     assert found.nerve_caption == "Charts and their Čech nerve: Betti numbers 1, 1 at threshold 0.05"
     page = build_page(replace(example, diagnosis=found))
     assert "rank collapse" in page
     assert 'src="data:image/svg+xml;base64,PHN2Zy8+"' in page
+    (tmp_path / "nerve.svg").write_text("<svg></svg>")
+    with pytest.raises(UserError, match=r"nerve\.svg is not the drawing that was written; draw it again"):
+        read_diagnosis(tmp_path)
 
 
 def test_hostile_text_in_a_diagnosis_stays_text(example):
@@ -46,8 +54,12 @@ def test_hostile_text_in_a_diagnosis_stays_text(example):
 
 
 def test_what_was_measured_while_training_becomes_curves(tmp_path):
-    path = tmp_path / "diagnostics.jsonl"
-    assert observation_charts(path) == ()
-    path.write_text('{"step": 5, "spread": 0.5, "alarm": "..."}\n{"step": 10, "spread": 0.25}\n')
-    (chart,) = observation_charts(path)
+    RunRecord({}, log_every=20).write(tmp_path)
+    assert observation_charts(tmp_path) == ()
+    log = LogFile(tmp_path / DIAGNOSTICS)
+    log.write({"step": 5, "spread": 0.5, "alarm": "..."})
+    log.write({"step": 10, "spread": 0.25})
+    log.close()
+    RunRecord({}, log_every=20, diagnose_every=5, logs={DIAGNOSTICS: log.sha256}).write(tmp_path)
+    (chart,) = observation_charts(tmp_path)
     assert (chart.title, chart.series[0].steps, chart.series[0].values) == ("Batch: spread", (5, 10), (0.5, 0.25))
