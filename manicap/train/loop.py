@@ -9,20 +9,18 @@ bytes as one that was not. A finished run is never changed.
 
 import math
 import signal
-import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from dataclasses import asdict, astuple, dataclass, replace
 from pathlib import Path
-from types import FrameType
 from typing import NoReturn
 
 import torch
 
 from manicap.atari.splits import Rows
 from manicap.core.config import check_config
-from manicap.core.errors import Failure, Interruption, UserError
+from manicap.core.errors import Failure, UserError
 from manicap.core.paths import DATA_DIR
 from manicap.core.progress import Tracker
 from manicap.losses.gather import mean_over_processes
@@ -40,6 +38,7 @@ from manicap.train.observation import Observations, Observe
 from manicap.train.record import describe_differences, read_record
 from manicap.train.run_config import RunConfig
 from manicap.train.setup import LOG_EVERY, Execution, Setup, prepare
+from manicap.train.signals import caught_signals, interruption
 from manicap.train.sinks import Metrics, Sink, open_sinks
 
 Check = Callable[[Method, int], Mapping[str, float]]
@@ -222,7 +221,16 @@ class Run:
         if loss < progress.best_loss:
             progress.best_loss, progress.best_epoch = loss, progress.epoch
             if setup.processes.is_first:
-                self.best = self.checkpoints.keep_best(inference_state(setup.method))
+                self.keep_best()
+
+    def keep_best(self) -> None:
+        """Write the present weights as the best so far; the next checkpoint names them."""
+        try:
+            self.best = self.checkpoints.keep_best(inference_state(self.setup.method))
+        except OSError as error:
+            raise Failure(
+                f"cannot write the best weights of epoch {self.progress.epoch}: {error.strerror}; {self.last_good()}"
+            ) from error
 
     def log(self, sinks: list[Sink], tracker: Tracker, split: str, loss: LossOutput) -> None:
         """Write the loss, its parts and the method's metrics; the same numbers on every process."""
@@ -323,14 +331,14 @@ class Run:
         setup, progress = self.setup, self.progress
         if not setup.processes.is_first:
             return
-        use_best = setup.config.weights == "best" and self.best is not None
-        chosen = self.checkpoints.read_best(self.best) if use_best and self.best is not None else None
+        best = self.best if setup.config.weights == "best" else None
+        chosen = None if best is None else self.checkpoints.read_best(best)
         facts = {
             "steps": progress.step,
             "epochs": progress.epoch,
             "best_epoch": progress.best_epoch,
-            "best_loss": progress.best_loss if use_best else None,
-            "weights": "best" if use_best else "last",
+            "best_loss": None if best is None else progress.best_loss,
+            "weights": "last" if best is None else "best",
             "identity": setup.identity,
         }
         try:
@@ -372,31 +380,3 @@ class Run:
         quiet = self.setup.execution.quiet or not self.setup.processes.is_first
         title = f"{config.subject} {config.method} seed {config.seed}"
         return Tracker(title, self.setup.max_steps, "steps", quiet, start=self.progress.step)
-
-
-def interruption(number: int, step: int) -> Interruption:
-    name = signal.Signals(number).name
-    return Interruption(
-        number, f"stopped by {name} after step {step}; the checkpoint is written, the same call goes on"
-    )
-
-
-@contextmanager
-def caught_signals() -> Iterator[list[int]]:
-    """SIGINT and SIGTERM as numbers in a list, looked at after each step. A second SIGINT interrupts at once."""
-    received: list[int] = []
-
-    def note(number: int, frame: FrameType | None) -> None:
-        if received and number == signal.SIGINT:
-            raise KeyboardInterrupt
-        received.append(number)
-
-    if threading.current_thread() is not threading.main_thread():
-        yield received  # only the main thread may set handlers
-        return
-    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield received
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
