@@ -1,47 +1,32 @@
 """Checkpoints: whole or absent, hashed, the last two kept.
 
-checkpoints/step-00001200-0.pt             everything the loop needs to go on
-checkpoints/best-1a2b3c4d5e6f7081.safetensors    the best weights so far, shared by the checkpoints that know them
-checkpoints/step-00001200.json             names these files with size and sha256, written last: what makes them count
+checkpoints/step-00001200-0.pt    everything the loop needs to go on, the best weights so far included
+checkpoints/step-00001200.json    names it with its size and sha256, written last: what makes it count
 
 No file is written over: a second checkpoint of a step has a file of its own, and until the .json is replaced the first
 one stands. What no .json names is removed.
 """
 
-import hashlib
 import shutil
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import safetensors.torch
 import torch
-from torch import Tensor
 
-from manicap.core.errors import Failure, UserError
-from manicap.core.files import atomic_file, atomic_write, sha256_file
+from manicap.core.errors import UserError
+from manicap.core.files import atomic_file, sha256_file
 from manicap.core.sealed import read_sealed, write_sealed
-from manicap.train.encoder_files import read_weights
 
 KEEP = 2
 
 
 class KeptFile(NamedTuple):
-    """A file of a checkpoint, as it was written."""
+    """The file of a checkpoint, as it was written."""
 
-    name: str
+    file: str
     bytes: int
     sha256: str
-
-
-@dataclass(frozen=True)
-class Checkpoint:
-    """A sound checkpoint, read."""
-
-    state: dict[str, Any]
-    best: KeptFile | None
-    """The best weights so far, if there were any."""
 
 
 class CheckpointStore:
@@ -50,7 +35,7 @@ class CheckpointStore:
     def __init__(self, directory: Path) -> None:
         self.directory = directory
 
-    def save(self, step: int, state: dict[str, Any], best: KeptFile | None = None) -> None:
+    def save(self, step: int, state: dict[str, Any]) -> None:
         """Write a checkpoint, then forget all but the last two up to it: later ones were damaged."""
         path = self._unused_path(step)
         with atomic_file(path) as file:
@@ -58,44 +43,26 @@ class CheckpointStore:
                 torch.save(state, file)
             except RuntimeError as error:  # torch hides what the disk said behind an error of its own
                 raise error.__context__ if isinstance(error.__context__, OSError) else error from None
-        files = {"state": KeptFile(path.name, path.stat().st_size, sha256_file(path))._asdict()}
-        if best is not None:
-            files["best"] = best._asdict()
-        entry = self._entry(step)
-        write_sealed(entry, {"step": step, "files": files})
+        kept = KeptFile(path.name, path.stat().st_size, sha256_file(path))
+        entry = self.directory / f"step-{step:08d}.json"
+        write_sealed(entry, {"step": step, **kept._asdict()})
         entries = self._entries()
-        kept = entries[: entries.index(entry) + 1][-KEEP:]
+        recent = entries[: entries.index(entry) + 1][-KEEP:]
         for other in entries:
-            if other not in kept:
+            if other not in recent:
                 other.unlink()
         self._remove_unnamed()
 
-    def keep_best(self, weights: Mapping[str, Tensor]) -> KeptFile:
-        """Write weights for the next checkpoint to name."""
-        content = safetensors.torch.save(dict(weights))
-        sha256 = hashlib.sha256(content).hexdigest()
-        name = f"best-{sha256[:16]}.safetensors"
-        atomic_write(self.directory / name, content)
-        return KeptFile(name, len(content), sha256)
-
-    def read_best(self, best: KeptFile) -> dict[str, Tensor]:
-        try:
-            return read_weights(self.directory / best.name, best.sha256)
-        except UserError:
-            raise Failure(
-                f"{self.directory / best.name} is not the file that was written; the same call goes back to the"
-                " checkpoint before"
-            ) from None
-
-    def load_newest(self, say: Callable[[str], None]) -> Checkpoint | None:
+    def load_newest(self, say: Callable[[str], None]) -> dict[str, Any] | None:
         """The newest sound checkpoint; tells of damaged ones. None if none was ever completed."""
         entries = self._entries()
         for entry in reversed(entries):
-            files, fault = self._inspect(entry)
-            if fault is None:
-                path = self.directory / files["state"].name
-                return Checkpoint(torch.load(path, map_location="cpu", weights_only=True), files.get("best"))
-            say(f"checkpoint {entry.stem} {fault}: going back to the one before")
+            kept = self._read(entry)
+            fault = f"{entry.name} cannot be read" if kept is None else self._fault(kept)
+            if kept is not None and fault is None:
+                state: dict[str, Any] = torch.load(self.directory / kept.file, map_location="cpu", weights_only=True)
+                return state
+            say(f"checkpoint {entry.stem} is damaged ({fault}): going back to the one before")
         if entries:
             raise UserError(f"no checkpoint in {self.directory} is sound; remove the run's directory to start it again")
         return None
@@ -110,13 +77,9 @@ class CheckpointStore:
         if self.directory.is_dir():
             shutil.rmtree(self.directory)
 
-    def _entry(self, step: int) -> Path:
-        return self.directory / f"step-{step:08d}.json"
-
     def _entries(self) -> list[Path]:
-        return sorted(
-            path for path in self.directory.glob("step-*.json") if path.stem.removeprefix("step-").isdecimal()
-        )
+        found = self.directory.glob("step-*.json")
+        return sorted(path for path in found if path.stem.removeprefix("step-").isdecimal())
 
     def _unused_path(self, step: int) -> Path:
         number = 0
@@ -126,32 +89,24 @@ class CheckpointStore:
 
     def _remove_unnamed(self) -> None:
         """Remove what no checkpoint names: files of forgotten ones, or of a kill before they were named."""
-        named: set[str] = set()
-        for entry in self._entries():
-            files, _ = self._read(entry)
-            named |= {file.name for file in files.values()}
-        for pattern in ("step-*.pt", "best-*.safetensors"):
-            for path in self.directory.glob(pattern):
-                if path.name not in named:
-                    path.unlink()
+        named = {kept.file for entry in self._entries() if (kept := self._read(entry)) is not None}
+        for path in self.directory.glob("step-*.pt"):
+            if path.name not in named:
+                path.unlink()
 
-    def _inspect(self, entry: Path) -> tuple[dict[str, KeptFile], str | None]:
-        """The files of a checkpoint, and what is wrong with one of them."""
-        files, fault = self._read(entry)
-        for file in files.values() if fault is None else ():
-            path = self.directory / file.name
-            if not path.is_file():
-                return files, f"is damaged: {file.name} is missing"
-            if path.stat().st_size != file.bytes:
-                return files, f"is damaged: {file.name} has {path.stat().st_size} bytes in the place of {file.bytes}"
-            if sha256_file(path) != file.sha256:
-                return files, f"is damaged: {file.name} has changed since it was written"
-        return files, fault
+    def _fault(self, kept: KeptFile) -> str | None:
+        path = self.directory / kept.file
+        if not path.is_file():
+            return f"{kept.file} is missing"
+        if path.stat().st_size != kept.bytes:
+            return f"{kept.file} has {path.stat().st_size} bytes in the place of {kept.bytes}"
+        return None if sha256_file(path) == kept.sha256 else f"{kept.file} has changed since it was written"
 
     @staticmethod
-    def _read(entry: Path) -> tuple[dict[str, KeptFile], str | None]:
+    def _read(entry: Path) -> KeptFile | None:
+        """What the .json says; None if it is damaged."""
         try:
             values = read_sealed(entry, "checkpoint", remedy="go back")
-        except UserError:
-            return {}, f"is damaged: {entry.name} cannot be read"
-        return {name: KeptFile(**file) for name, file in values["files"].items()}, None
+            return KeptFile(*(values[name] for name in KeptFile._fields))
+        except (UserError, KeyError):
+            return None

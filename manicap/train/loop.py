@@ -26,7 +26,7 @@ from manicap.core.progress import Tracker
 from manicap.losses.gather import mean_over_processes
 from manicap.methods.base import LossOutput, Method
 from manicap.train.batches import Batches
-from manicap.train.checkpoint import CheckpointStore, KeptFile
+from manicap.train.checkpoint import CheckpointStore
 from manicap.train.claim import CHECKPOINTS, adopt_config, claimed_run, clear_leavings, is_finished, print_line
 from manicap.train.device import choose_device
 from manicap.train.distributed import join_processes
@@ -109,7 +109,8 @@ class Run:
         self.non_finite = NonFiniteCount(setup.device)
         self.looks_at_every_step = setup.device.type == "cpu"
         self.checkpoints = CheckpointStore(run_dir / CHECKPOINTS)
-        self.best: KeptFile | None = None
+        self.best: dict[str, torch.Tensor] | None = None
+        """The best weights so far, where they are to be kept."""
         self.logged: dict[str, Written] = {}
         """How far the logs had come at the checkpoint that the run goes on from."""
         self.logs: dict[str, LogFile] = {}
@@ -220,17 +221,8 @@ class Run:
             raise Failure(f"the {name} of epoch {progress.epoch} is not finite; {self.last_good()}")
         if loss < progress.best_loss:
             progress.best_loss, progress.best_epoch = loss, progress.epoch
-            if setup.processes.is_first:
-                self.keep_best()
-
-    def keep_best(self) -> None:
-        """Write the present weights as the best so far; the next checkpoint names them."""
-        try:
-            self.best = self.checkpoints.keep_best(inference_state(self.setup.method))
-        except OSError as error:
-            raise Failure(
-                f"cannot write the best weights of epoch {self.progress.epoch}: {error.strerror}; {self.last_good()}"
-            ) from error
+            if setup.processes.is_first and setup.config.weights == "best":
+                self.best = inference_state(setup.method)
 
     def log(self, sinks: list[Sink], tracker: Tracker, split: str, loss: LossOutput) -> None:
         """Write the loss, its parts and the method's metrics; the same numbers on every process."""
@@ -281,10 +273,9 @@ class Run:
         """Go on from the newest sound checkpoint, if there is one."""
         setup = self.setup
         say = (lambda line: None) if setup.execution.quiet else print_line
-        found = self.checkpoints.load_newest(say if setup.processes.is_first else (lambda line: None))
-        if found is None:
+        state = self.checkpoints.load_newest(say if setup.processes.is_first else (lambda line: None))
+        if state is None:
             return
-        state = found.state
         differences = describe_differences(state["identity"], setup.identity)
         if differences and not setup.execution.force:
             raise UserError(
@@ -301,7 +292,7 @@ class Run:
                 f"the checkpoint in {self.run_dir} does not fit the config ({'; '.join(differences)}); take another"
                 " --name"
             ) from None
-        self.progress, self.best = Progress(**state["progress"]), found.best
+        self.progress, self.best = Progress(**state["progress"]), state["best"]
         self.logged = {name: Written(*written) for name, written in state["logs"].items()}
 
     def save_checkpoint(self) -> None:
@@ -317,10 +308,11 @@ class Run:
             "progress": asdict(self.progress),
             "method": setup.method.state_dict(),
             "optimizer": setup.optimizer.state_dict(),
+            "best": self.best,
             "logs": {name: astuple(log.flush()) for name, log in self.logs.items()},
         }
         try:
-            self.checkpoints.save(self.progress.step, state, self.best)
+            self.checkpoints.save(self.progress.step, state)
         except OSError as error:
             raise Failure(
                 f"cannot write the checkpoint of step {self.progress.step}: {error.strerror}; {self.last_good()}"
@@ -332,7 +324,6 @@ class Run:
         if not setup.processes.is_first:
             return
         best = self.best if setup.config.weights == "best" else None
-        chosen = None if best is None else self.checkpoints.read_best(best)
         facts = {
             "steps": progress.step,
             "epochs": progress.epoch,
@@ -344,7 +335,7 @@ class Run:
         try:
             hashes = {name: log.sha256 for name, log in self.logs.items()}
             replace(read_record(self.run_dir), logs=hashes).write(self.run_dir)
-            save_encoder(self.run_dir, setup.config, setup.method, chosen, facts)
+            save_encoder(self.run_dir, setup.config, setup.method, best, facts)
         except OSError as error:
             raise Failure(
                 f"cannot write the encoder to {self.run_dir}: {error.strerror}; {self.last_good()}"

@@ -6,7 +6,7 @@ import signal
 import pytest
 import torch
 
-from manicap.core.errors import Failure, UserError
+from manicap.core.errors import UserError
 from manicap.core.files import remove_scratch
 from manicap.train.checkpoint import CheckpointStore
 from tests.train.runner import in_process
@@ -21,7 +21,7 @@ def names(directory):
 
 
 def value_of(store):
-    return float(store.load_newest(pytest.fail).state["method"]["weight"][0])
+    return float(store.load_newest(pytest.fail)["method"]["weight"][0])
 
 
 def save_and_die_before_the_entry(directory, step, value):
@@ -69,45 +69,10 @@ def test_a_save_after_going_back_forgets_the_damaged_one_and_not_the_sound_one(t
     store.save(9, state(9))
     (tmp_path / "step-00000009-0.pt").write_bytes(b"damaged")
     said = []
-    assert store.load_newest(said.append).state["progress"]["step"] == 4
+    assert store.load_newest(said.append)["progress"]["step"] == 4
     assert len(said) == 1
     store.save(5, state(5))
     assert [path.stem for path in sorted(tmp_path.glob("*.json"))] == ["step-00000004", "step-00000005"]
-
-
-def test_the_best_weights_are_shared_and_kept_as_long_as_a_checkpoint_names_them(tmp_path):
-    store = CheckpointStore(tmp_path)
-    first = store.keep_best({"weight": torch.zeros(3)})
-    store.save(1, state(1), first)
-    store.save(2, state(2), first)
-    assert len(list(tmp_path.glob("best-*"))) == 1
-    second = store.keep_best({"weight": torch.ones(3)})
-    # Not named yet: a process that dies here goes on from the checkpoint that names the first.
-    assert store.load_newest(pytest.fail).best == first
-    store.save(3, state(3), second)
-    assert len(list(tmp_path.glob("best-*"))) == 2
-    store.save(4, state(4), second)
-    assert [path.name for path in tmp_path.glob("best-*")] == [second.name]
-    assert torch.equal(store.read_best(second)["weight"], torch.ones(3))
-
-
-def test_damaged_best_weights_damage_the_checkpoints_that_name_them(tmp_path):
-    store = CheckpointStore(tmp_path)
-    first, second = (store.keep_best({"weight": torch.full((3,), float(value))}) for value in (1, 2))
-    store.save(1, state(1), first)
-    second = store.keep_best({"weight": torch.full((3,), 2.0)})
-    store.save(2, state(2), second)
-    path = tmp_path / second.name
-    content = bytearray(path.read_bytes())
-    content[-1] ^= 64
-    path.write_bytes(content)
-    with pytest.raises(Failure, match="is not the file that was written; the same call goes back"):
-        store.read_best(second)
-    said = []
-    found = store.load_newest(said.append)
-    assert found.state["progress"]["step"] == 1
-    assert found.best == first
-    assert "best-" in said[0]
 
 
 def test_a_flipped_byte_anywhere_is_noticed_or_harmless(tmp_path):
@@ -121,7 +86,7 @@ def test_a_flipped_byte_anywhere_is_noticed_or_harmless(tmp_path):
         damaged[place] ^= 1
         entry.write_bytes(damaged)
         said = []
-        value = float(store.load_newest(said.append).state["method"]["weight"][0])
+        value = float(store.load_newest(said.append)["method"]["weight"][0])
         assert value == (0.5 if said else 0.75)
 
 

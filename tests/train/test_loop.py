@@ -120,7 +120,7 @@ def test_a_non_finite_step_stops_with_its_parts_and_keeps_the_last_good_checkpoi
     poison(monkeypatch, at_step=3, what=what)
     with pytest.raises(Failure, match=sentence):
         run_to_end(small_config("st-dim", clip_gradient_norm=clip), tmp_path / "run", data_dir)
-    state = CheckpointStore(tmp_path / "run" / "checkpoints").load_newest(pytest.fail).state
+    state = CheckpointStore(tmp_path / "run" / "checkpoints").load_newest(pytest.fail)
     assert state["progress"]["step"] == 3
     assert all(torch.isfinite(value).all() for value in state["method"].values())
 
@@ -157,7 +157,7 @@ def test_a_full_disk_stops_the_run_and_the_checkpoint_before_stays(data_dir, sma
     sentence = "cannot write the checkpoint of step 2: No space left on device; the checkpoint of step 1 stays"
     with pytest.raises(Failure, match=sentence):
         run_to_end(small_config("st-dim"), small_disk / "run", data_dir)
-    state = CheckpointStore(small_disk / "run" / "checkpoints").load_newest(pytest.fail).state
+    state = CheckpointStore(small_disk / "run" / "checkpoints").load_newest(pytest.fail)
     assert state["progress"]["step"] == 1
 
 

@@ -7,9 +7,9 @@ import signal
 import pytest
 import torch
 
-from manicap.core.errors import UserError
+from manicap.core.errors import Failure, UserError
 from manicap.train.checkpoint import CheckpointStore
-from manicap.train.loop import pretrain
+from manicap.train.loop import Run, pretrain
 from manicap.train.setup import Execution
 from tests.methods.small import TRAINED, small_config
 from tests.train.runner import (
@@ -152,3 +152,26 @@ def test_a_signal_in_the_last_validation_is_not_lost(data_dir, tmp_path):
     run_to_end(config, tmp_path / "whole", data_dir)
     run_to_end(config, tmp_path / "run", data_dir)
     assert result_bytes(tmp_path / "run") == result_bytes(tmp_path / "whole")
+
+
+def test_the_best_weights_are_part_of_every_checkpoint(data_dir, tmp_path, monkeypatch):
+    # A huge learning rate: the first epoch stays the best, and the run dies in the second.
+    config = small_config("dim", max_steps=None, max_epochs=2, learning_rate=3.0, batch_size=60)
+    run_to_end(config, tmp_path / "whole", data_dir)
+    step = Run.step
+
+    def failing_step(self, rows):
+        if self.progress.epoch == 1 and self.progress.batch == 2:
+            raise Failure("the power went out")
+        return step(self, rows)
+
+    monkeypatch.setattr(Run, "step", failing_step)
+    with pytest.raises(Failure, match="power"):
+        run_to_end(config, tmp_path / "run", data_dir)
+    monkeypatch.setattr(Run, "step", step)
+    # The newest checkpoint is damaged: the one before has the best weights of its own moment.
+    flip_a_bit(checkpoint_files(tmp_path / "run")[-1])
+    run_to_end(config, tmp_path / "run", data_dir)
+    assert result_bytes(tmp_path / "run") == result_bytes(tmp_path / "whole")
+    chosen = result_bytes(tmp_path / "run")["encoder.safetensors"]
+    assert chosen != result_bytes(tmp_path / "run")["encoder-last.safetensors"]
