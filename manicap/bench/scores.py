@@ -66,8 +66,8 @@ def gather_scores(grid: Grid, runs_dir: Path) -> GridScores:
         if found[0][1] is not None:
             try:
                 curves += _curve(dataset, label, seed, run_dir)
-            except UserError as error:  # a report of hundreds of runs is not given up for one curve
-                errors[cell.name] = f"its curve is left out: {error}"
+            except UserError as damage:  # a report of hundreds of runs is not given up for one curve
+                errors[cell.name] = f"its curve is left out: {damage}"
             if label in plain:
                 told = (differences_from_paper(result, len(grid.file.seeds)) for result in results)
                 differences |= dict.fromkeys(sorted(told, key=len)[0])

@@ -49,7 +49,7 @@ def progress(cell: Cell, run_dir: Path) -> str:
         return f"trained, probed in {done} of {len(cell.evaluations)} ways"
     step = CheckpointStore(run_dir / CHECKPOINTS).newest_step()
     if step is None:
-        return "no checkpoint yet"
+        return "no sound checkpoint yet"
     limit = f" of {cell.config.max_steps:,}" if cell.config.max_steps is not None else ""
     return f"checkpoint at step {step:,}{limit}"
 

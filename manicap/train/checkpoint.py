@@ -68,9 +68,9 @@ class CheckpointStore:
         return None
 
     def newest_step(self) -> int | None:
-        """Step of the newest completed checkpoint."""
-        entries = self._entries()
-        return int(entries[-1].stem.removeprefix("step-")) if entries else None
+        """Step of the newest checkpoint whose .json can be read."""
+        readable = [entry for entry in self._entries() if self._read(entry) is not None]
+        return int(readable[-1].stem.removeprefix("step-")) if readable else None
 
     def remove(self) -> None:
         """All of them: the run is finished."""

@@ -136,14 +136,16 @@ def test_other_damaged_files_stop_neither_status_nor_report(serial, tmp_path):
     shutil.copytree(runs_dir, tmp_path, dirs_exist_ok=True)
     run_dir = tmp_path / grid.cells[1].name
     (run_dir / "metrics.jsonl").write_text('{"split": "val", "st')
-    assert len(gather_scores(grid, tmp_path).scores) == 2
+    found = gather_scores(grid, tmp_path)
+    assert len(found.scores) == 2
+    assert "its curve is left out" in found.errors[run_dir.name]
     (run_dir / "encoder.json").unlink()
     (run_dir / "checkpoints").mkdir(exist_ok=True)
     (run_dir / "checkpoints" / "step-00000009.json").write_text("{")
     (run_dir / "error.json").write_text("{")
     assert grid_status(grid, tmp_path)[1].detail == "error.json, which says why, is damaged"
     (run_dir / "error.json").unlink()
-    assert grid_status(grid, tmp_path)[1].detail == "step-00000009.json is damaged"
+    assert grid_status(grid, tmp_path)[1].detail == "no sound checkpoint yet"
 
 
 def test_a_mistake_in_the_config_is_not_tried_again(data_dir, tmp_path):

@@ -18,6 +18,7 @@ from manicap.core.results import read_result, write_result
 from manicap.report.run_page import write_run_page
 from manicap.report.tables import job_table
 from manicap.train.config import read_config
+from manicap.train.record import read_record
 from manicap.train.setup import Execution
 from tests.methods.small import small_config
 
@@ -129,6 +130,8 @@ def test_what_cannot_be_ranked_is_refused_before_anything_is_probed(job, tmp_pat
     shutil.copytree(runs[0], elsewhere)
     text = (elsewhere / "config.toml").read_text()
     (elsewhere / "config.toml").write_text(text.replace('game = "pong"', 'game = "breakout"'))
+    begun = read_record(elsewhere)
+    replace(begun, config=begun.config | {"game": "breakout"}).write(elsewhere)
     empty = tmp_path / "data"
     for arguments, message in (
         ([*runs, str(elsewhere)], "they differ in games: random-cnn has pong, st-dim has breakout, pong"),
