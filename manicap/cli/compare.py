@@ -41,7 +41,7 @@ def compare(
         metric: What to compare.
         baseline: Method that the others are paired with; the best if absent.
         allow_mismatch: Compare what cannot be ranked; the reasons stay below the table.
-        threads: CPU threads; all cores if absent.
+        threads: CPU threads; OMP_NUM_THREADS or all cores if absent.
         data_dir: Where stores and datasets live.
     """
     _show(runs, config, metric, baseline, allow_mismatch, threads, data_dir)

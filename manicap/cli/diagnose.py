@@ -40,7 +40,7 @@ def diagnose(
     Args:
         runs: Directories of the runs.
         config: What to measure them on.
-        threads: CPU threads; all cores if absent.
+        threads: CPU threads; OMP_NUM_THREADS or all cores if absent.
         data_dir: Where stores live.
     """
     _require(runs, config)
@@ -63,7 +63,7 @@ def diagnose_images(
     Args:
         runs: Directories of the runs.
         config: What to measure them on.
-        threads: CPU threads; all cores if absent.
+        threads: CPU threads; OMP_NUM_THREADS or all cores if absent.
         data_dir: Where datasets live.
     """
     _require(runs, config)

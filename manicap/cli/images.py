@@ -118,7 +118,7 @@ def evaluate_images(
     Args:
         run: Directory of the run.
         config: How to probe it.
-        threads: CPU threads; all cores if absent.
+        threads: CPU threads; OMP_NUM_THREADS or all cores if absent.
         data_dir: Where datasets live.
     """
     require_runs((run,))

@@ -64,7 +64,7 @@ def nerve(
         fit: How the atlas is fitted.
         output: The drawing; nerve.svg beside the run, or SHAPE-nerve.svg here, if absent.
         probe_steps: Steps of play whose test frames are a run's points.
-        threads: CPU threads; all cores if absent.
+        threads: CPU threads; OMP_NUM_THREADS or all cores if absent.
         data_dir: Where stores live.
     """
     if (run is None) == (shape is None):

@@ -117,7 +117,7 @@ def evaluate(
         run: Directory of the run.
         config: How to probe it.
         beside: Another run, probed alike and shown in a column of its own; one of the method supervised is the ceiling.
-        threads: CPU threads; all cores if absent.
+        threads: CPU threads; OMP_NUM_THREADS or all cores if absent.
         data_dir: Where stores live.
     """
     require_runs((run,) if beside is None else (run, beside))
