@@ -21,9 +21,10 @@ import tyro
 from manicap.atari.collect import collect
 from manicap.atari.emulator import FRAME_SHAPE, RAM_SIZE, open_ale
 from manicap.atari.games import find_game
+from manicap.atari.integrity import open_store
 from manicap.atari.protocol import FIXED
 from manicap.atari.splits import probe_splits
-from manicap.atari.store import StoreConfig, open_store
+from manicap.atari.store import StoreConfig
 
 
 @dataclass(frozen=True)

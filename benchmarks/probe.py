@@ -25,9 +25,10 @@ from torch import nn
 from manicap.atari.annotations import categories
 from manicap.atari.collect import collect
 from manicap.atari.games import find_game
+from manicap.atari.integrity import open_store
 from manicap.atari.protocol import FIXED
 from manicap.atari.splits import probe_splits, read_labels
-from manicap.atari.store import Store, StoreConfig, open_store
+from manicap.atari.store import Store, StoreConfig
 from manicap.evaluate.evaluation import evaluate
 from manicap.evaluate.features import extract_features
 from manicap.evaluate.metrics import score_labels

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from manicap.atari.collect import collect
-    from manicap.atari.store import StoreConfig, open_store
+    from manicap.atari.integrity import open_store
+    from manicap.atari.store import StoreConfig
     from manicap.atari.wrapper import AtariARI
     from manicap.losses.capacity import CapacityRegularizer
     from manicap.train.encoder_files import load_encoder
@@ -20,7 +21,7 @@ _LAZY = {
     "collect": "manicap.atari.collect",
     "evaluate": "manicap.evaluate",
     "load_encoder": "manicap.train.encoder_files",
-    "open_store": "manicap.atari.store",
+    "open_store": "manicap.atari.integrity",
 }
 __all__ = ["AtariARI", "CapacityRegularizer", "StoreConfig", "collect", "evaluate", "load_encoder", "open_store"]
 

@@ -4,16 +4,15 @@
         frames.npy     uint8 [N, 210, 160]
         ram.npy        uint8 [N, 128]     the whole RAM, so that labels can be derived with any annotation set
         episodes.npy   (lane, start, length, ram_before) [E]
-        manifest.json  config, versions, counts, sha256 of every file, in slices: its header, then each lane
+        manifest.json  config, versions, counts, sha256 of every file, in slices (its header, then each lane), and its own
 
 A store is built elsewhere and renamed into place when complete, so a directory with this name is a whole store.
+`manicap.atari.integrity` decides whether it still is.
 """
 
 import hashlib
-import json
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.metadata import version
@@ -25,13 +24,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manicap.atari.emulator import FRAME_SHAPE, RAM_SIZE
-from manicap.atari.games import find_game
+from manicap.atari.games import GAMES, find_game
 from manicap.core.config import config_hash, from_dict, to_dict
 from manicap.core.errors import UserError
-from manicap.core.files import sha256_slice, write_json
+from manicap.core.files import SCRATCH_SUFFIX, sha256_slice
 from manicap.core.ranges import Count, Lanes, Seed
+from manicap.core.sealed import write_sealed
 
-FORMAT = 1
+FORMAT = 2
+MANIFEST, STAMPS = "manifest.json", ".verified.json"
 ARRAYS = ("frames.npy", "ram.npy", "episodes.npy")
 EPISODE = np.dtype([("lane", "<i4"), ("start", "<i8"), ("length", "<i8"), ("ram_before", "u1", (RAM_SIZE,))])
 """`ram_before`: the RAM after the step that ended the life before; for a lane's first life, its first frame's own."""
@@ -84,7 +85,7 @@ class Store:
     def __init__(self, path: Path, manifest: dict[str, Any]) -> None:
         self.path = path
         self.manifest = manifest
-        self.config = from_dict(StoreConfig, manifest["config"], source=str(path / "manifest.json"))
+        self.config = from_dict(StoreConfig, manifest["config"], source=str(path / MANIFEST))
 
     def __len__(self) -> int:
         return int(self.manifest["counts"]["frames"])
@@ -117,7 +118,7 @@ class Store:
     @property
     def fingerprint(self) -> str:
         """12 hex digits that name the bytes of this store."""
-        hashes = "".join(entry[2] for entry in self.manifest["files"]["frames.npy"]["slices"])
+        hashes = "".join(entry[2] for name in ARRAYS for entry in self.manifest["files"][name]["slices"])
         return hashlib.sha256(hashes.encode()).hexdigest()[:12]
 
 
@@ -144,78 +145,26 @@ def write_manifest(
         "counts": {"frames": config.steps, "episodes": num_episodes},
         "files": files,
     }
-    write_json(directory / "manifest.json", manifest)
-
-
-def open_store(path: Path) -> Store:
-    """Open a store, or raise `UserError` naming the file that is missing, truncated or changed.
-
-    Contents are hashed on the first open and after any file's time stamp or size changed; otherwise sizes are compared.
-    """
-    store, faults = _inspect(path, always_hash=False)
-    if faults or store is None:
-        raise UserError(
-            f"{path} is not a sound store: {'; '.join(faults)}; remove it with 'manicap data remove {path}'"
-            " and collect it again"
-        )
-    return store
-
-
-def verify_store(path: Path) -> list[str]:
-    """Hash every file again; the faults found, each naming its file (empty if the store is sound)."""
-    return _inspect(path, always_hash=True)[1]
+    write_sealed(directory / MANIFEST, manifest)
 
 
 def list_stores(data_dir: Path) -> list[Path]:
-    """Directories under `data_dir` that hold a store, sound or not; half-built ones are hidden and not listed."""
+    """Directories in the place of stores under `data_dir`, sound or not; half-built ones are hidden and not listed."""
     if not data_dir.is_dir():
         return []
-    return sorted(path for path in data_dir.glob("*/*") if path.is_dir() and not path.name.startswith("."))
+    found = (path for game in GAMES for path in (data_dir / game).glob("[!.]*"))
+    return sorted(path for path in found if path.is_dir())
 
 
 def remove_store(path: Path) -> None:
     """Delete a store. Refuses a directory that does not look like one."""
     if not path.is_dir():
         raise UserError(f"there is no store at {path}")
-    strangers = [item.name for item in path.iterdir() if item.name not in (*ARRAYS, "manifest.json", _STAMP)]
+    own = (*ARRAYS, MANIFEST, STAMPS)
+    strangers = [item.name for item in path.iterdir() if item.name not in own and item.suffix != SCRATCH_SUFFIX]
     if strangers:
         raise UserError(f"{path} does not look like a store (it holds {', '.join(sorted(strangers)[:5])}); not removed")
     shutil.rmtree(path)
-
-
-_STAMP = ".verified.json"
-
-
-def _inspect(path: Path, always_hash: bool) -> tuple[Store | None, list[str]]:
-    if not path.is_dir():
-        return None, [f"there is no directory {path}"]
-    try:
-        manifest = json.loads((path / "manifest.json").read_text())
-        if manifest["format"] != FORMAT:
-            return None, [f"manifest.json has format {manifest['format']}, this version reads {FORMAT}"]
-        store = Store(path, manifest)
-        expected = {name: manifest["files"][name] for name in ARRAYS}
-    except FileNotFoundError:
-        return None, ["manifest.json is missing"]
-    except (ValueError, KeyError, TypeError, UserError) as error:
-        return None, [f"manifest.json is damaged ({error})"]
-
-    faults = []
-    for name, entry in expected.items():
-        file = path / name
-        if not file.is_file():
-            faults.append(f"{name} is missing")
-        elif file.stat().st_size != entry["bytes"]:
-            faults.append(f"{name} has {file.stat().st_size} bytes, expected {entry['bytes']}")
-    if faults:
-        return None, faults
-
-    stamps = {name: (path / name).stat().st_mtime_ns for name in (*ARRAYS, "manifest.json")}
-    if always_hash or _read_stamps(path) != stamps:
-        faults = _changed_files(path, expected)
-        if not faults:
-            write_stamps(path)
-    return store, faults
 
 
 def _slices(path: Path, config: StoreConfig) -> list[tuple[int, int]]:
@@ -227,30 +176,3 @@ def _slices(path: Path, config: StoreConfig) -> list[tuple[int, int]]:
     row_bytes = array.nbytes // len(array)
     starts = [array.offset + config.lane_start(lane) * row_bytes for lane in range(config.lanes)]
     return list(pairwise([0, *starts, size]))
-
-
-def _changed_files(path: Path, expected: Mapping[str, Any]) -> list[str]:
-    """Hash all slices, on all cores; a sentence for each file that is not what the manifest says."""
-    jobs = [(name, start, stop, sha256) for name in expected for start, stop, sha256 in expected[name]["slices"]]
-    with ThreadPoolExecutor() as pool:  # hashing releases Python's lock
-        found = pool.map(lambda job: sha256_slice(path / job[0], job[1], job[2]), jobs)
-        wrong = [job for job, sha256 in zip(jobs, found, strict=True) if sha256 != job[3]]
-    sentences: dict[str, str] = {}
-    for name, start, stop, _ in wrong:
-        sentences.setdefault(name, f"{name} has changed (the sha256 of bytes {start} to {stop} is not the manifest's)")
-    return list(sentences.values())
-
-
-def _read_stamps(path: Path) -> Any:
-    try:
-        return json.loads((path / _STAMP).read_text())
-    except (OSError, ValueError):
-        return None
-
-
-def write_stamps(path: Path) -> None:
-    """Remember the time stamps of files just verified. In a read-only directory every open hashes them instead."""
-    try:
-        write_json(path / _STAMP, {name: (path / name).stat().st_mtime_ns for name in (*ARRAYS, "manifest.json")})
-    except OSError:
-        return

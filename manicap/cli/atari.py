@@ -10,9 +10,10 @@ from rich.table import Table
 from manicap.atari.annotations import ANNOTATION_SETS, annotations, sets_with
 from manicap.atari.collect import collect as collect_store
 from manicap.atari.games import GAMES, Game, find_game
+from manicap.atari.integrity import open_store, verify_store
 from manicap.atari.protocol import FIXED, ProtocolName, find_protocol
 from manicap.atari.splits import probe_splits
-from manicap.atari.store import Store, StoreConfig, list_stores, open_store, remove_store, verify_store
+from manicap.atari.store import Store, StoreConfig, list_stores, remove_store
 from manicap.atari.verify import VariableReport, verify_game
 from manicap.core.errors import UserError
 from manicap.core.paths import DATA_DIR

@@ -66,6 +66,12 @@ def remove_scratch(directory: Path) -> list[Path]:
     return removed
 
 
+def sync_file(path: Path) -> None:
+    """Wait until the file's content is on disk, whoever wrote it."""
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
+
+
 def sync_directory(directory: Path) -> None:
     """Make a rename inside `directory` durable."""
     handle = os.open(directory, os.O_RDONLY)
@@ -73,6 +79,24 @@ def sync_directory(directory: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def publish_directory(scratch: Path, final: Path) -> None:
+    """Rename a directory of files into place once all of it is on disk: a power cut leaves it whole or absent."""
+    for path in scratch.iterdir():
+        sync_file(path)
+    sync_directory(scratch)
+    os.rename(scratch, final)
+    sync_directory(final.parent)
+
+
+def file_stamp(path: Path) -> dict[str, int]:
+    """What changes when a file is written to: its size, its time stamp, and the time of its last change of any kind.
+
+    Programs can set a time stamp back; nobody can set the last one (ctime).
+    """
+    status = path.stat()
+    return {"bytes": status.st_size, "mtime_ns": status.st_mtime_ns, "ctime_ns": status.st_ctime_ns}
 
 
 def write_json(path: Path, value: Any) -> None:

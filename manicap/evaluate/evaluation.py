@@ -17,10 +17,11 @@ import torch
 from manicap.atari.annotations import categories as categories_of
 from manicap.atari.collect import collect
 from manicap.atari.games import find_game
+from manicap.atari.integrity import open_store
 from manicap.atari.protocol import Protocol as ProbeProtocol
 from manicap.atari.protocol import find_protocol
 from manicap.atari.splits import Part, ProbeSplits, probe_splits, read_labels
-from manicap.atari.store import Store, StoreConfig, open_store
+from manicap.atari.store import Store, StoreConfig
 from manicap.core.errors import UserError, unknown_choice
 from manicap.core.paths import DATA_DIR
 from manicap.evaluate.encoders import ArrayKind, Encoder, FrozenEncoder, InputKind

@@ -9,7 +9,8 @@ import numpy as np
 
 from manicap.atari.annotations import CATEGORIES
 from manicap.atari.games import find_game
-from manicap.atari.store import Store, open_store, store_path
+from manicap.atari.integrity import open_store
+from manicap.atari.store import Store, store_path
 from manicap.bench.evaluation import EvaluationConfig
 from manicap.bench.published import SOURCE, published_scores
 from manicap.core.config import from_dict

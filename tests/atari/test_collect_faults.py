@@ -6,7 +6,8 @@ import signal
 import pytest
 
 from manicap.atari.collect import collect
-from manicap.atari.store import StoreConfig, list_stores, verify_store
+from manicap.atari.integrity import verify_store
+from manicap.atari.store import StoreConfig, list_stores
 from manicap.core.errors import UserError
 from tests.atari.conftest import child_pids, wait_for_exit
 
@@ -76,12 +77,54 @@ def test_two_collectors_of_one_store_both_succeed_with_one_copy(start_manicap, t
     assert leavings(tmp_path) == []
 
 
-def test_a_full_disk_is_told_with_the_size_needed_and_leaves_nothing(small_disk):
-    # 400 frames of 33,600 bytes and a header of 128: 13.4 MB, on a disk of 4.
+def test_what_does_not_fit_is_refused_before_a_byte_of_it_is_written(small_disk, monkeypatch):
+    # 400 frames of 33,600 bytes and as many RAMs of 128: 13.5 MB, on a disk of 4.2 (4 x 2^20).
+    monkeypatch.setattr("os.posix_fallocate", lambda *_: pytest.fail("reserved space"))
+    expected = r"400 steps of pong need 0.013 GB, and 0.004 GB are free in .*disk/pong"
+    with pytest.raises(UserError, match=expected):
+        collect(StoreConfig("pong", steps=400), small_disk, quiet=True)
+    assert list_stores(small_disk) == []
+    assert leavings(small_disk) == []
+
+
+def test_steps_beyond_any_disk_are_one_sentence(tmp_path):
+    with pytest.raises(UserError):
+        collect(StoreConfig("pong", steps=10**21), tmp_path, quiet=True)
+    assert leavings(tmp_path) == []
+
+
+def test_a_disk_that_fills_up_on_the_way_is_told_and_leaves_nothing(small_disk, monkeypatch):
+    monkeypatch.setattr("manicap.atari.collect._require_space", lambda *_: None)  # somebody else takes the space
     with pytest.raises(UserError, match=r"No space left on device: the store needs 13 MB and \d MB are free"):
         collect(StoreConfig("pong", steps=400), small_disk, quiet=True)
     assert list_stores(small_disk) == []
     assert leavings(small_disk) == []
+
+
+def test_all_of_a_store_is_on_disk_before_it_has_its_name(tmp_path, monkeypatch):
+    # A power cut keeps what was synced. At the rename every file must have been, after its last write, and the
+    # directory after its last change.
+    synced, missing = {}, []
+    fsync, rename = os.fsync, os.rename
+
+    def state(status):
+        return (status.st_size, status.st_mtime_ns)
+
+    def recorded_fsync(handle):
+        fsync(handle)
+        synced[os.fstat(handle).st_ino] = state(os.fstat(handle))
+
+    def checked_rename(source, target):
+        for path in (source, *source.iterdir()):
+            if synced.get(path.stat().st_ino) != state(path.stat()):
+                missing.append(path.name)
+        rename(source, target)
+
+    monkeypatch.setattr("os.fsync", recorded_fsync)
+    monkeypatch.setattr("os.rename", checked_rename)
+    store = collect(StoreConfig("pong", steps=16), tmp_path, quiet=True)
+    assert missing == []
+    assert synced[tmp_path.joinpath("pong").stat().st_ino] == state(store.path.parent.stat())
 
 
 def test_a_read_only_data_directory_is_a_clear_error(small_disk):

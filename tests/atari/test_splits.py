@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from manicap.atari.collect import collect
+from manicap.atari.integrity import open_store
 from manicap.atari.protocol import FIXED, REFERENCE, find_protocol
 from manicap.atari.splits import (
     Part,
@@ -13,7 +14,7 @@ from manicap.atari.splits import (
     read_labels,
     split_episodes,
 )
-from manicap.atari.store import EPISODE, Store, StoreConfig, open_store, write_manifest
+from manicap.atari.store import EPISODE, Store, StoreConfig, write_manifest
 from manicap.core.errors import UserError
 
 

@@ -1,4 +1,5 @@
-import json
+import contextlib
+import os
 import re
 import shutil
 
@@ -8,8 +9,10 @@ import pytest
 from manicap.atari.collect import collect
 from manicap.atari.emulator import Lane
 from manicap.atari.games import find_game
-from manicap.atari.store import StoreConfig, list_stores, open_store, remove_store, verify_store
+from manicap.atari.integrity import open_store, verify_store
+from manicap.atari.store import StoreConfig, list_stores, remove_store, write_manifest
 from manicap.core.errors import UserError
+from manicap.core.sealed import write_sealed
 
 SMALL = StoreConfig("breakout", steps=403, lanes=8, seed=5)
 
@@ -139,11 +142,73 @@ def test_a_store_moved_to_another_place_opens(store_copy, pong_store):
     assert open_store(store_copy).fingerprint == pong_store.fingerprint
 
 
-def test_a_newer_format_is_refused_by_number(store_copy):
-    manifest = json.loads((store_copy / "manifest.json").read_text())
-    (store_copy / "manifest.json").write_text(json.dumps(manifest | {"format": 99}))
-    with pytest.raises(UserError, match="format 99, this version reads 1"):
+@pytest.mark.parametrize("name", ["frames.npy", "ram.npy", "episodes.npy", "manifest.json"])
+def test_a_flipped_bit_is_noticed_at_the_next_open_though_the_time_stamp_was_set_back(store_copy, name):
+    open_store(store_copy)
+    before = (store_copy / name).stat()
+    flip_one_bit(store_copy / name)
+    os.utime(store_copy / name, ns=(before.st_atime_ns, before.st_mtime_ns))
+    with pytest.raises(UserError, match=f"not a sound store: {name}"):
         open_store(store_copy)
+
+
+def test_no_byte_of_the_manifest_can_change_what_a_store_says_of_itself(store_copy):
+    content = (store_copy / "manifest.json").read_bytes()
+    original = open_store(store_copy).manifest
+    rng = np.random.default_rng(0)
+    for place in rng.choice(len(content), 60, replace=False):
+        changed = bytearray(content)
+        changed[place] ^= 1 << rng.integers(8)
+        (store_copy / "manifest.json").write_bytes(changed)
+        with contextlib.suppress(UserError):
+            assert open_store(store_copy).manifest == original
+
+
+@pytest.mark.parametrize("text", ["[]", "{}", "null", "[" * 100_000, '{"seal": 1}', "\xff"])
+def test_a_manifest_of_another_shape_is_one_sentence(store_copy, text):
+    (store_copy / "manifest.json").write_text(text, encoding="latin-1")
+    with pytest.raises(UserError, match="manifest.json is damaged"):
+        open_store(store_copy)
+
+
+def test_arrays_of_another_type_or_shape_are_refused_whatever_the_manifest_says(store_copy):
+    store = open_store(store_copy)
+    for name, wrong in (
+        ("ram.npy", store.ram.astype(np.int16)),
+        ("frames.npy", np.zeros((len(store), 160, 210), np.uint8)),
+        ("episodes.npy", store.episodes[::-1].copy()),
+        ("episodes.npy", store.episodes["start"].copy()),
+    ):
+        original = (store_copy / name).read_bytes()
+        np.save(store_copy / name, wrong)
+        write_manifest(store_copy, store.config, len(store.episodes))
+        with pytest.raises(UserError, match=name):
+            open_store(store_copy)
+        (store_copy / name).write_bytes(original)
+
+
+def test_a_newer_format_is_refused_by_number(store_copy):
+    write_sealed(store_copy / "manifest.json", open_store(store_copy).manifest | {"format": 99})
+    with pytest.raises(UserError, match="format 99, this version reads 2"):
+        open_store(store_copy)
+
+
+def test_the_fingerprint_names_all_arrays(store_copy):
+    store = open_store(store_copy)
+    np.save(store_copy / "ram.npy", 255 - store.ram)
+    write_manifest(store_copy, store.config, len(store.episodes))
+    assert open_store(store_copy).fingerprint != store.fingerprint
+
+
+def test_other_data_beside_the_stores_is_not_taken_for_one(store_copy, tmp_path):
+    (tmp_path / "cifar10" / "cifar-10-batches-bin").mkdir(parents=True)
+    assert list_stores(tmp_path) == [store_copy]
+
+
+def test_a_store_with_a_killed_writers_scratch_file_can_be_removed(store_copy):
+    (store_copy / "..verified.json.ab12_x9z.scratch").write_text("{")
+    remove_store(store_copy)
+    assert not store_copy.exists()
 
 
 def test_remove_deletes_a_store_and_nothing_else(store_copy, tmp_path):

@@ -1,0 +1,119 @@
+"""Whether a store is still what was collected: opened if it is, otherwise each fault with the name of its file.
+
+The manifest is sealed, and holds the size and sha256 of every array. Sizes and shapes are compared at every open.
+Contents are hashed at the first open, and whenever a file was touched since; `manicap data verify` always hashes.
+"""
+
+import json
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from manicap.atari.emulator import FRAME_SHAPE, RAM_SIZE
+from manicap.atari.store import ARRAYS, EPISODE, FORMAT, MANIFEST, STAMPS, Store
+from manicap.core.errors import UserError
+from manicap.core.files import file_stamp, sha256_slice, sync_file, write_json
+from manicap.core.sealed import read_sealed
+
+
+def open_store(path: Path) -> Store:
+    """Open a store, or raise `UserError` naming the file that is missing, truncated or changed."""
+    store, faults = _inspect(path, always_hash=False)
+    if faults or store is None:
+        raise UserError(
+            f"{path} is not a sound store: {'; '.join(faults)}; remove it with 'manicap data remove {path}'"
+            " and collect it again"
+        )
+    return store
+
+
+def verify_store(path: Path) -> list[str]:
+    """Hash every file again; the faults found, each naming its file (empty if the store is sound)."""
+    return _inspect(path, always_hash=True)[1]
+
+
+def _inspect(path: Path, always_hash: bool) -> tuple[Store | None, list[str]]:
+    if not path.is_dir():
+        return None, [f"there is no directory {path}"]
+    try:
+        manifest = read_sealed(path / MANIFEST, "manifest", remedy="collect the store again")
+        if manifest["format"] != FORMAT:
+            return None, [f"{MANIFEST} has format {manifest['format']}, this version reads {FORMAT}"]
+        store = Store(path, manifest)
+        expected = {name: manifest["files"][name] for name in ARRAYS}
+    except (KeyError, TypeError, UserError):  # all of it is damage: what is sealed here has these keys
+        return None, [f"{MANIFEST} is {'damaged' if (path / MANIFEST).exists() else 'missing'}"]
+
+    faults = [fault for name, entry in expected.items() if (fault := _size_fault(path / name, entry["bytes"]))]
+    if faults:
+        return None, faults
+    if always_hash or _read_stamps(path) != _stamps(path):
+        faults = _changed_files(path, expected)
+        if not faults:
+            write_stamps(path)
+    return store, faults or _array_faults(store)
+
+
+def _size_fault(file: Path, expected: int) -> str | None:
+    if not file.is_file():
+        return f"{file.name} is missing"
+    found = file.stat().st_size
+    return None if found == expected else f"{file.name} has {found} bytes, expected {expected}"
+
+
+def _changed_files(path: Path, expected: Mapping[str, Any]) -> list[str]:
+    """Hash all slices, on all cores; a sentence for each file that is not what the manifest says."""
+    jobs = [(name, start, stop, sha256) for name in expected for start, stop, sha256 in expected[name]["slices"]]
+    with ThreadPoolExecutor() as pool:  # hashing releases Python's lock
+        found = pool.map(lambda job: sha256_slice(path / job[0], job[1], job[2]), jobs)
+        wrong = [job for job, sha256 in zip(jobs, found, strict=True) if sha256 != job[3]]
+    sentences: dict[str, str] = {}
+    for name, start, stop, _ in wrong:
+        sentences.setdefault(name, f"{name} has changed (the sha256 of bytes {start} to {stop} is not the manifest's)")
+    return list(sentences.values())
+
+
+def _array_faults(store: Store) -> list[str]:
+    """Arrays of another type or shape than the config asks for, and lives that do not follow one another."""
+    steps = store.config.steps
+    shapes = {"frames": (np.dtype(np.uint8), (steps, *FRAME_SHAPE)), "ram": (np.dtype(np.uint8), (steps, RAM_SIZE))}
+    shapes["episodes"] = (EPISODE, (int(store.manifest["counts"]["episodes"]),))
+    faults = []
+    for name, (dtype, shape) in shapes.items():
+        try:
+            array = getattr(store, name)
+        except (ValueError, EOFError) as error:
+            faults.append(f"{name}.npy is not an array ({error})")
+            continue
+        if array.dtype != dtype or array.shape != shape:
+            faults.append(f"{name}.npy holds {array.dtype} {array.shape}, expected {dtype} {shape}")
+    if faults:
+        return faults
+    ends = np.cumsum(store.episodes["length"])
+    if len(store) != steps or not np.array_equal(store.episodes["start"], np.r_[0, ends[:-1]]) or ends[-1] != steps:
+        faults.append(f"the lives in episodes.npy do not add up to {steps} frames, one after the other")
+    return faults
+
+
+def _stamps(path: Path) -> dict[str, dict[str, int]]:
+    return {name: file_stamp(path / name) for name in (*ARRAYS, MANIFEST)}
+
+
+def _read_stamps(path: Path) -> Any:
+    try:
+        return json.loads((path / STAMPS).read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return None
+
+
+def write_stamps(path: Path) -> None:
+    """Remember files just verified, once they are on disk. In a read-only directory every open hashes them instead."""
+    try:
+        for name in (*ARRAYS, MANIFEST):
+            sync_file(path / name)
+        write_json(path / STAMPS, _stamps(path))
+    except OSError:
+        return
