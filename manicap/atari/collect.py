@@ -28,7 +28,7 @@ from manicap.atari.lane_worker import LaneHashes, Policy, play_lane
 from manicap.atari.store import EPISODE, Store, StoreConfig, store_path, write_manifest
 from manicap.core.config import check_config, to_dict
 from manicap.core.errors import Failure, UserError
-from manicap.core.files import exclusive_lock, publish_directory
+from manicap.core.files import exclusive_lock, publish_directory, require_space
 from manicap.core.progress import Tracker
 
 
@@ -73,7 +73,8 @@ def collect(
 
 
 def _build(config: StoreConfig, final: Path, workers: int, policy: Policy | None, quiet: bool) -> None:
-    _require_space(config, final.parent)
+    needed = config.steps * (FRAME_SHAPE[0] * FRAME_SHAPE[1] + RAM_SIZE)
+    require_space(final.parent, needed, f"{config.steps:,} steps of {config.game}")
     scratch = final.parent / f".{final.name}.building-{os.getpid()}"
     scratch.mkdir()
     try:
@@ -95,21 +96,6 @@ def _build(config: StoreConfig, final: Path, workers: int, policy: Policy | None
     except BaseException:
         shutil.rmtree(scratch, ignore_errors=True)
         raise
-
-
-def _require_space(config: StoreConfig, directory: Path) -> None:
-    """Refuse what cannot fit before a byte of it is reserved."""
-    needed = config.steps * (FRAME_SHAPE[0] * FRAME_SHAPE[1] + RAM_SIZE)
-    free = shutil.disk_usage(directory).free
-    if needed > free:
-        raise UserError(
-            f"{config.steps:,} steps of {config.game} need {_gigabytes(needed)}, and {_gigabytes(free)} are free in"
-            f" {directory}"
-        )
-
-
-def _gigabytes(num_bytes: int) -> str:
-    return f"{num_bytes // 10**9:,} GB" if num_bytes >= 10**11 else f"{num_bytes / 1e9:.3f} GB"
 
 
 def _allocate(path: Path, shape: tuple[int, ...]) -> None:

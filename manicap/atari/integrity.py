@@ -15,7 +15,7 @@ import numpy as np
 from manicap.atari.emulator import FRAME_SHAPE, RAM_SIZE
 from manicap.atari.store import ARRAYS, EPISODE, FORMAT, MANIFEST, STAMPS, Store
 from manicap.core.errors import UserError
-from manicap.core.files import file_stamp, sha256_slice, sync_file, write_json
+from manicap.core.files import file_stamp, remove_scratch, sha256_slice, sync_file, write_json
 from manicap.core.sealed import read_sealed
 
 
@@ -78,9 +78,12 @@ def _changed_files(path: Path, expected: Mapping[str, Any]) -> list[str]:
 
 def _array_faults(store: Store) -> list[str]:
     """Arrays of another type or shape than the config asks for, and lives that do not follow one another."""
-    steps = store.config.steps
-    shapes = {"frames": (np.dtype(np.uint8), (steps, *FRAME_SHAPE)), "ram": (np.dtype(np.uint8), (steps, RAM_SIZE))}
-    shapes["episodes"] = (EPISODE, (int(store.manifest["counts"]["episodes"]),))
+    steps, num_episodes = store.config.steps, int(store.manifest["counts"]["episodes"])
+    shapes: dict[str, tuple[np.dtype[Any], tuple[int, ...]]] = {
+        "frames": (np.dtype(np.uint8), (steps, *FRAME_SHAPE)),
+        "ram": (np.dtype(np.uint8), (steps, RAM_SIZE)),
+        "episodes": (EPISODE, (num_episodes,)),
+    }
     faults = []
     for name, (dtype, shape) in shapes.items():
         try:
@@ -112,6 +115,7 @@ def _read_stamps(path: Path) -> Any:
 def write_stamps(path: Path) -> None:
     """Remember files just verified, once they are on disk. In a read-only directory every open hashes them instead."""
     try:
+        remove_scratch(path)
         for name in (*ARRAYS, MANIFEST):
             sync_file(path / name)
         write_json(path / STAMPS, _stamps(path))

@@ -4,7 +4,7 @@
         frames.npy     uint8 [N, 210, 160]
         ram.npy        uint8 [N, 128]     the whole RAM, so that labels can be derived with any annotation set
         episodes.npy   (lane, start, length, ram_before) [E]
-        manifest.json  config, versions, counts, sha256 of every file, in slices (its header, then each lane), and its own
+        manifest.json  config, versions, counts, sha256 of every file, in slices: its header, then each lane
 
 A store is built elsewhere and renamed into place when complete, so a directory with this name is a whole store.
 `manicap.atari.integrity` decides whether it still is.

@@ -14,9 +14,12 @@ from manicap.atari.annotations import Variable, annotations
 from manicap.atari.emulator import RAM_SIZE, Bytes, Lane
 from manicap.atari.games import Game
 from manicap.atari.splits import entropy
+from manicap.core.errors import UserError
 
 PROBE_FRAMES = 2
 """Two, because many games draw an object in every other frame only."""
+MAX_STEPS = 1_000_000
+"""A day of play; 128 MB of RAM states."""
 PROBE_OFFSETS = (1, 16, 128)
 """What is added to the byte, modulo 256: a step, a high digit, half the range."""
 
@@ -46,8 +49,12 @@ def verify_game(
     game: Game, set_name: str, steps: int = 1000, num_points: int = 10, seed: int = 0
 ) -> list[VariableReport]:
     """Play `steps` random steps, and at `num_points` even points of them overwrite each byte and compare screens."""
-    if not 1 <= num_points <= steps:
-        raise ValueError(f"verify_game needs 1 <= num_points <= steps, got num_points {num_points}, steps {steps}")
+    if not 1 <= steps <= MAX_STEPS or num_points < 1 or seed < 0:
+        raise UserError(
+            f"steps must be between 1 and {MAX_STEPS:,}, num_points positive and seed not negative, got steps {steps},"
+            f" num_points {num_points} and seed {seed}"
+        )
+    num_points = min(num_points, steps)
     variables = annotations(game, set_name)
     addresses = sorted({address for variable in variables for address in variable.addresses})
     pixels: dict[int, list[int]] = {address: [] for address in addresses}

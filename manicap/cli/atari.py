@@ -1,30 +1,25 @@
-"""Commands of the first stage: collect, data, annotations."""
+"""Commands of the first stage: collect, annotations."""
 
 from pathlib import Path
 from typing import Annotated
 
 import tyro
-from rich.console import Console
 from rich.table import Table
 
 from manicap.atari.annotations import ANNOTATION_SETS, annotations, sets_with
 from manicap.atari.collect import collect as collect_store
 from manicap.atari.games import GAMES, Game, find_game
-from manicap.atari.integrity import open_store, verify_store
-from manicap.atari.protocol import FIXED, ProtocolName, find_protocol
-from manicap.atari.splits import probe_splits
-from manicap.atari.store import Store, StoreConfig, list_stores, remove_store
+from manicap.atari.protocol import FIXED
+from manicap.atari.store import StoreConfig
 from manicap.atari.verify import VariableReport, verify_game
-from manicap.core.errors import UserError
+from manicap.cli.annotation_set import AnnotationSet
+from manicap.cli.data import store_lines
+from manicap.core.errors import unknown_choice
 from manicap.core.paths import DATA_DIR
-from manicap.core.progress import Tracker
+from manicap.core.printing import console
 from manicap.core.ranges import Count, Seed, Threads
 
-AnnotationSet = Annotated[str, tyro.conf.arg(help=f"Annotation set: {', '.join(ANNOTATION_SETS)}.", metavar="SET")]
 OptionalGame = Annotated[str | None, tyro.conf.Positional, tyro.conf.arg(help="Game; all of them if absent.")]
-StorePath = Annotated[
-    Path, tyro.conf.Positional, tyro.conf.arg(help="Directory of the store, as 'data list' shows it.")
-]
 
 
 def collect(config: StoreConfig, data_dir: Path = DATA_DIR, workers: Threads | None = None) -> None:
@@ -41,86 +36,7 @@ def collect(config: StoreConfig, data_dir: Path = DATA_DIR, workers: Threads | N
         data_dir: Where stores live.
         workers: Processes at a time; all cores if absent.
     """
-    store = collect_store(config, data_dir, workers)
-    _print_store_table([store])
-
-
-def data_list(data_dir: Path = DATA_DIR) -> None:
-    """Show the stores on disk, with their game, size and configuration.
-
-    Args:
-        data_dir: Where stores live.
-    """
-    paths = list_stores(data_dir)
-    if not paths:
-        print(f"no stores in {data_dir}; make one with 'manicap collect --game pong'")
-        return
-    stores: list[Store] = []
-    for path in paths:
-        try:
-            stores.append(open_store(path))
-        except UserError as error:
-            print(error)
-    _print_store_table(stores)
-
-
-def data_verify(paths: Annotated[tuple[Path, ...], tyro.conf.Positional] = (), data_dir: Path = DATA_DIR) -> None:
-    """Hash every file of the stores again and compare with their manifests. Exit code 2 if any differs.
-
-    Args:
-        paths: Stores to check; all of them if absent.
-        data_dir: Where stores live.
-    """
-    paths = paths or tuple(list_stores(data_dir))
-    if not paths:
-        raise UserError(f"no stores in {data_dir}")
-    damaged = 0
-    with Tracker("verifying", len(paths), "stores") as tracker:
-        for path in paths:
-            faults = verify_store(path)
-            damaged += bool(faults)
-            print(f"{path}: {'; '.join(faults) if faults else 'sound'}", flush=True)
-            tracker.advance()
-    if damaged:
-        raise UserError(f"{damaged} of {len(paths)} stores are damaged")
-
-
-def data_splits(
-    path: StorePath,
-    annotation_set: AnnotationSet = "corrected",
-    protocol: ProtocolName = "fixed",
-    seed: Seed = 0,
-) -> None:
-    """Show how a store splits for probing: what each filter drops, and the variables that stay.
-
-    Args:
-        path: Directory of the store, as 'data list' shows it.
-        annotation_set: Names of the variables and where they are in RAM.
-        protocol: 'fixed', or 'reference' for the 2019 code's behaviour.
-        seed: Seed of the shuffle.
-    """
-    splits = probe_splits(open_store(path), find_protocol(protocol), annotation_set, seed)
-    table = Table(title=f"{path}: protocol {protocol}, annotations {annotation_set}, seed {seed}")
-    table.add_column("what")
-    table.add_column("count", justify="right")
-    for name, count in splits.counts.items():
-        table.add_row(name.replace("_", " "), f"{count:,}")
-    console = Console()
-    console.print(table)
-    dropped = [name for name in splits.entropies if name not in splits.variables]
-    console.print(f"{len(splits.variables)} variables stay: {', '.join(splits.variables)}", highlight=False)
-    if dropped:
-        console.print(f"{len(dropped)} variables are dropped: {', '.join(dropped)}", highlight=False)
-
-
-def data_remove(path: StorePath) -> None:
-    """Delete a store.
-
-    Args:
-        path: Directory of the store, as 'data list' shows it.
-    """
-    remove_store(path)
-    print(f"removed {path}")
+    print(store_lines([collect_store(config, data_dir, workers)]))
 
 
 def annotations_list(game: OptionalGame = None, annotation_set: AnnotationSet = "corrected") -> None:
@@ -130,9 +46,10 @@ def annotations_list(game: OptionalGame = None, annotation_set: AnnotationSet = 
         game: Game; all of them if absent.
         annotation_set: ari-2019 (behind the published tables), ari-2020 (last of the 2019 code), corrected.
     """
-    console = Console()
+    _require_set(annotation_set)
+    terminal = console()
     if game is not None:
-        console.print(_variable_table(find_game(game), annotation_set))
+        terminal.print(_variable_table(find_game(game), annotation_set))
         return
     table = Table(title="State variables a game (- where a set has no such game)")
     table.add_column("game")
@@ -143,7 +60,7 @@ def annotations_list(game: OptionalGame = None, annotation_set: AnnotationSet = 
     for entry in GAMES.values():
         counts = [str(len(annotations(entry, name))) if name in sets_with(entry) else "-" for name in ANNOTATION_SETS]
         table.add_row(entry.name, *counts, "yes" if entry.in_paper else "", "yes" if entry.in_stdim else "")
-    console.print(table)
+    terminal.print(table)
 
 
 def annotations_verify(
@@ -157,37 +74,19 @@ def annotations_verify(
         steps: Random steps to play.
         seed: Seed of the play.
     """
+    _require_set(annotation_set)
     if game is not None:
         games = [find_game(game)]
     else:
         games = [entry for entry in GAMES.values() if annotation_set in sets_with(entry)]
     for entry in games:
         reports = verify_game(entry, annotation_set, steps=steps, seed=seed)
-        Console().print(_report_table(f"{entry.title}, {annotation_set}, {steps} random steps, seed {seed}", reports))
+        console().print(_report_table(f"{entry.title}, {annotation_set}, {steps} random steps, seed {seed}", reports))
 
 
-def _print_store_table(stores: list[Store]) -> None:
-    table = Table()
-    for name, justify in (("store", "left"), ("game", "left"), ("frames", "right"), ("lives", "right")):
-        table.add_column(name, justify=justify, overflow="fold")  # type: ignore[arg-type]
-    table.add_column("MB", justify="right")
-    table.add_column("purpose")
-    table.add_column("seed", justify="right")
-    table.add_column("policy")
-    for store in stores:
-        size = sum(entry["bytes"] for entry in store.manifest["files"].values())
-        config = store.config
-        table.add_row(
-            str(store.path),
-            config.game,
-            f"{len(store):,}",
-            f"{len(store.episodes):,}",
-            f"{size / 1e6:,.0f}",
-            config.purpose,
-            str(config.seed),
-            config.policy,
-        )
-    Console().print(table)
+def _require_set(name: str) -> None:
+    if name not in ANNOTATION_SETS:
+        raise unknown_choice("annotation set", name, ANNOTATION_SETS)
 
 
 def _variable_table(game: Game, annotation_set: str) -> Table:

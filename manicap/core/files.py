@@ -9,10 +9,13 @@ import fcntl
 import hashlib
 import json
 import os
+import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any
+
+from manicap.core.errors import UserError
 
 SCRATCH_SUFFIX = ".scratch"
 
@@ -79,6 +82,17 @@ def sync_directory(directory: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def require_space(directory: Path, num_bytes: int, what: str) -> None:
+    """Refuse what cannot fit into `directory` before a byte of it is written."""
+    free = shutil.disk_usage(directory).free
+    if num_bytes > free:
+        raise UserError(f"{what} need {_gigabytes(num_bytes)}, and {_gigabytes(free)} are free in {directory}")
+
+
+def _gigabytes(num_bytes: int) -> str:
+    return f"{num_bytes // 10**9:,} GB" if num_bytes >= 10**11 else f"{num_bytes / 1e9:.3f} GB"
 
 
 def publish_directory(scratch: Path, final: Path) -> None:

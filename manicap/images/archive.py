@@ -1,9 +1,11 @@
 """A dataset's published archive: found, or downloaded with its checksum verified, and unpacked file by file."""
 
 import contextlib
+import gzip
 import hashlib
 import shutil
 import tarfile
+import zlib
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +13,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from manicap.core.errors import Failure, UserError
-from manicap.core.files import atomic_file, exclusive_lock
+from manicap.core.files import atomic_file, exclusive_lock, remove_scratch
 from manicap.core.progress import Tracker
 
 
@@ -42,11 +44,22 @@ def provide_files(directory: Path, archive: Archive, names: Collection[str], dow
         missing = _missing(directory, archive, names)
         if not missing:
             return
+        remove_scratch(directory / archive.folder)
         if path.exists():
             _check_md5(path, archive)
         else:
             _download(directory, archive, names, quiet)
         _unpack(path, directory, archive, missing, quiet)
+
+
+def verify_archive(directory: Path, archive: Archive) -> list[str]:
+    """The fault of the archive, if it was kept and is not the published one."""
+    try:
+        if (directory / archive.file_name).is_file():
+            _check_md5(directory / archive.file_name, archive)
+    except UserError as error:
+        return [str(error)]
+    return []
 
 
 def _missing(directory: Path, archive: Archive, names: Collection[str]) -> list[str]:
@@ -137,7 +150,7 @@ def _unpack(path: Path, directory: Path, archive: Archive, names: Collection[str
                         continue
                     _copy_member(tar, member, target)
                     tracker.advance()
-        except (tarfile.TarError, EOFError) as error:
+        except (tarfile.TarError, EOFError, zlib.error, gzip.BadGzipFile) as error:
             raise UserError(f"{path} cannot be unpacked ({error}); remove it and call again") from None
     missing = _missing(directory, archive, names)
     if missing:

@@ -20,7 +20,7 @@ from manicap.images.manifest import check_files
 
 SHAPE = (3, 32, 32)
 RECORD = 1 + 3 * 32 * 32
-NUM_CLASSES = 10
+CLASS_NAMES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
 NAMES_FILE = "batches.meta.txt"
 MEAN = (0.4914, 0.4822, 0.4465)
 STD = (0.2023, 0.1994, 0.2010)
@@ -72,12 +72,11 @@ def open_cifar10(
 
 def _labels(records: NDArray[np.uint8], path: Path) -> Labels:
     labels = records[:, 0].astype(np.int64)
-    check_labels(labels, NUM_CLASSES, str(path))
+    check_labels(labels, len(CLASS_NAMES), str(path))
     return labels
 
 
 def _class_names(path: Path) -> tuple[str, ...]:
-    names = tuple(path.read_text().split())
-    if len(names) != NUM_CLASSES:
-        raise UserError(f"{path} has {len(names)} class names, expected {NUM_CLASSES}; remove it and fetch it again")
-    return names
+    if path.read_bytes().split() != [name.encode() for name in CLASS_NAMES]:
+        raise UserError(f"{path} does not hold the ten class names of CIFAR-10; remove it and call again to fetch it")
+    return CLASS_NAMES

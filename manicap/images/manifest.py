@@ -1,17 +1,17 @@
 """Files that were whole once stay what they were: sizes at every open, sha256 at the first and when a file was touched.
 
-`manifest.json` beside the files holds, for each, its size, its time stamp and its sha256 when it was first read.
+`manifest.json` beside the files holds, for each, its stamp and its sha256 when it was first read, and is sealed.
 """
 
 import contextlib
-import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 from manicap.core.errors import UserError
-from manicap.core.files import sha256_file, write_json
+from manicap.core.files import file_stamp, sha256_file, sync_file
+from manicap.core.sealed import read_sealed, write_sealed
 
 MANIFEST = "manifest.json"
 
@@ -25,10 +25,9 @@ def check_files(folder: Path, sizes: Mapping[str, int | None]) -> dict[str, str]
     if faults:
         raise UserError(f"{folder}: {'; '.join(faults)}; remove what is damaged and call again to fetch it")
     known = _read(folder)
-    stamps = {name: _stamp(folder / name) for name in sizes}
-    unsure = [name for name in sizes if {**known.get(name, {}), "sha256": None} != {**stamps[name], "sha256": None}]
-    with ThreadPoolExecutor() as pool:  # hashing releases Python's lock
-        found = dict(zip(unsure, pool.map(lambda name: sha256_file(folder / name), unsure), strict=True))
+    stamps = {name: file_stamp(folder / name) for name in sizes}
+    unsure = [name for name in sizes if known.get(name, {}).get("stamp") != stamps[name]]
+    found = hash_files(folder, unsure)
     changed = [name for name in unsure if name in known and known[name]["sha256"] != found[name]]
     if changed:
         raise UserError(
@@ -36,10 +35,31 @@ def check_files(folder: Path, sizes: Mapping[str, int | None]) -> dict[str, str]
             f" remove {folder / MANIFEST} if the change was meant"
         )
     if unsure:
-        entries = {**known, **{name: {**stamps[name], "sha256": found[name]} for name in unsure}}
+        entries = {name: {"stamp": stamps[name], "sha256": found[name]} for name in unsure}
         with contextlib.suppress(OSError):  # a read-only directory: every open hashes
-            write_json(folder / MANIFEST, entries)
+            for name in unsure:
+                sync_file(folder / name)
+            write_sealed(folder / MANIFEST, {**known, **entries})
     return {name: found[name] if name in found else known[name]["sha256"] for name in sizes}
+
+
+def verify_files(folder: Path) -> list[str]:
+    """Hash every file of the manifest again; a sentence for each that is not what it was when it was first read."""
+    known = _read(folder)
+    present = [name for name in known if (folder / name).is_file()]
+    found = hash_files(folder, present)
+    faults = [f"{name} is missing" for name in known if name not in found]
+    return faults + [
+        f"{name} has changed (its sha256 is not that in {MANIFEST})"
+        for name in present
+        if found[name] != known[name]["sha256"]
+    ]
+
+
+def hash_files(folder: Path, names: Sequence[str]) -> dict[str, str]:
+    """sha256 of each file, on all cores."""
+    with ThreadPoolExecutor() as pool:  # hashing releases Python's lock
+        return dict(zip(names, pool.map(lambda name: sha256_file(folder / name), names), strict=True))
 
 
 def _size_fault(path: Path, size: int | None) -> str | None:
@@ -50,16 +70,6 @@ def _size_fault(path: Path, size: int | None) -> str | None:
     return None
 
 
-def _stamp(path: Path) -> dict[str, int]:
-    status = path.stat()
-    return {"bytes": status.st_size, "mtime_ns": status.st_mtime_ns}
-
-
 def _read(folder: Path) -> dict[str, Any]:
-    try:
-        entries = json.loads((folder / MANIFEST).read_text())
-        return {name: dict(entry) for name, entry in entries.items() if len(entry["sha256"]) == 64}
-    except FileNotFoundError:
-        return {}
-    except (ValueError, TypeError, KeyError, AttributeError):
-        raise UserError(f"{folder / MANIFEST} is damaged; remove it, and the files are hashed again") from None
+    path = folder / MANIFEST
+    return read_sealed(path, "list of hashes", "remove it, and the files are hashed again") if path.exists() else {}

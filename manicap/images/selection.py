@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from manicap.core.errors import unknown_choice
+from manicap.core.errors import UserError, unknown_choice
 from manicap.core.seeding import numpy_generator
 from manicap.images.dataset import ImageDataset, Split, subset
 from manicap.images.registry import open_dataset
@@ -11,7 +11,16 @@ NAMED = ("cifar10", "stl10")
 
 
 def require_dataset(dataset: str) -> None:
-    if dataset not in NAMED and not Path(dataset).is_dir():
+    if dataset in NAMED:
+        return
+    if dataset == "folder" and not Path(dataset).is_dir():
+        raise UserError("a folder of images is named by its path: --dataset PATH, with PATH/train/CLASS/*.png in it")
+    try:
+        dataset.encode()
+        is_folder = Path(dataset).is_dir()
+    except (OSError, ValueError):  # a name that is too long, or not UTF-8: there is no such folder
+        is_folder = False
+    if not is_folder:
         raise unknown_choice("dataset", dataset, [*NAMED, "the path of an image folder"])
 
 

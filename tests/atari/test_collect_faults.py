@@ -94,7 +94,7 @@ def test_steps_beyond_any_disk_are_one_sentence(tmp_path):
 
 
 def test_a_disk_that_fills_up_on_the_way_is_told_and_leaves_nothing(small_disk, monkeypatch):
-    monkeypatch.setattr("manicap.atari.collect._require_space", lambda *_: None)  # somebody else takes the space
+    monkeypatch.setattr("manicap.atari.collect.require_space", lambda *_: None)  # somebody else takes the space
     with pytest.raises(UserError, match=r"No space left on device: the store needs 13 MB and \d MB are free"):
         collect(StoreConfig("pong", steps=400), small_disk, quiet=True)
     assert list_stores(small_disk) == []

@@ -7,6 +7,7 @@ from manicap.atari.annotations import annotations
 from manicap.atari.emulator import Lane
 from manicap.atari.games import GAMES
 from manicap.atari.verify import VariableReport, count_changed_pixels, verify_game
+from manicap.core.errors import UserError
 
 
 @pytest.fixture(scope="module")
@@ -54,6 +55,13 @@ def test_the_same_seed_gives_the_same_reports(pong: dict[str, VariableReport]) -
     assert verify_game(GAMES["pong"], "ari-2020", steps=300, num_points=5) == list(pong.values())
 
 
-def test_more_points_than_steps_are_refused() -> None:
-    with pytest.raises(ValueError, match="num_points 10, steps 5"):
-        verify_game(GAMES["pong"], "corrected", steps=5)
+def test_fewer_steps_than_points_are_all_probed() -> None:
+    report = verify_game(GAMES["pong"], "ari-2020", steps=5, num_points=10)[0]
+    # Five points, three values written into each of the variable's bytes.
+    assert report.num_writes == 15 * len(report.variable.addresses)
+
+
+@pytest.mark.parametrize(("steps", "seed"), [(0, 0), (-3, 0), (10**21, 0), (10, -1)])
+def test_impossible_steps_and_seeds_are_one_sentence(steps: int, seed: int) -> None:
+    with pytest.raises(UserError, match="steps must be between 1 and 1,000,000"):
+        verify_game(GAMES["pong"], "ari-2020", steps=steps, seed=seed)

@@ -7,6 +7,9 @@ import sys
 import pytest
 
 from manicap.cli.main import COMMANDS, main
+from manicap.images import open_dataset
+from tests.image_folder import write_image_folder
+from tests.images.files import write_cifar10
 
 
 def call(*arguments):
@@ -44,7 +47,7 @@ def test_the_overview_lists_every_command(capsys):
         (["collect", "--game", "pong", "--workers", "0"], "workers must be at least 1, got 0"),
         (["annotations", "list", "pong", "--annotation-set", "ari2020"], "did you mean 'ari-2020'"),
         (["annotations", "list", "skiing", "--annotation-set", "ari-2019"], "skiing is not annotated in 'ari-2019'"),
-        (["data", "verify", "--data-dir", "/nonexistent"], "no stores in /nonexistent"),
+        (["data", "verify", "--data-dir", "/nonexistent"], "no stores and no images in /nonexistent"),
         (["data", "remove", "/nonexistent"], "there is no store at /nonexistent"),
         (["data", "splits", "/nonexistent"], "there is no directory /nonexistent"),
     ],
@@ -107,8 +110,10 @@ def test_collect_list_verify_splits_remove_in_a_row(tmp_path, capsys, monkeypatc
         main(["collect", "--game", "MsPacmanNoFrameskip-v4", "--steps", "1600", "--data-dir", str(tmp_path)])
     (path,) = (tmp_path / "ms_pacman").glob("[!.]*")
     capsys.readouterr()
+    monkeypatch.setenv("COLUMNS", "40")
     main(["data", "list", "--data-dir", str(tmp_path)])
-    assert str(path) in capsys.readouterr().out
+    assert any(line.startswith(f"{path}  ms_pacman") for line in capsys.readouterr().out.splitlines())
+    monkeypatch.setenv("COLUMNS", "200")
     main(["data", "verify", "--data-dir", str(tmp_path)])
     assert capsys.readouterr().out == f"{path}: sound\n"
     main(["data", "splits", str(path)])
@@ -122,7 +127,7 @@ def test_collect_list_verify_splits_remove_in_a_row(tmp_path, capsys, monkeypatc
     assert call("data", "verify", "--data-dir", str(tmp_path)) == 2
     output = capsys.readouterr()
     assert "ram.npy has changed" in output.out
-    assert "1 of 1 stores are damaged" in output.err
+    assert "1 of 1 are damaged" in output.err
     main(["data", "remove", str(path)])
     assert not path.exists()
 
@@ -207,3 +212,30 @@ def test_a_fault_of_the_program_keeps_its_traceback(capsys, monkeypatch):
 def test_python_m_manicap_says_its_version():
     done = subprocess.run([sys.executable, "-m", "manicap", "--version"], capture_output=True, text=True, check=True)
     assert done.stdout.startswith("manicap 0.")
+
+
+def test_images_are_listed_and_verified_beside_the_stores(tmp_path, capsys):
+    pytest.importorskip("PIL")
+    write_cifar10(tmp_path / "cifar10")
+    write_image_folder(tmp_path / "stripes", num_train=1, num_test=1)
+    open_dataset("folder", tmp_path / "stripes", "train", quiet=True)
+    main(["data", "list", "--data-dir", str(tmp_path)])
+    assert [line.split()[:2] for line in capsys.readouterr().out.splitlines()] == [
+        ["images", "dataset"],
+        [f"{tmp_path}/cifar10", "cifar10"],
+        [f"{tmp_path}/stripes", "folder"],
+    ]
+    main(["data", "verify", "--data-dir", str(tmp_path)])
+    assert capsys.readouterr().out == f"{tmp_path}/cifar10: sound\n{tmp_path}/stripes: sound\n"
+    with (tmp_path / "cifar10/cifar-10-batches-bin/test_batch.bin").open("r+b") as file:
+        file.write(b"\x09\x09")
+    assert call("data", "verify", str(tmp_path / "cifar10"), str(tmp_path / "stripes")) == 2
+    output = capsys.readouterr()
+    assert "cifar10: test_batch.bin has changed" in output.out
+    assert "1 of 2 are damaged" in output.err
+
+
+def test_a_typo_in_the_annotation_set_is_told_without_a_game_too(capsys):
+    for command in ("list", "verify"):
+        assert call("annotations", command, "--annotation-set", "corected") == 2
+        assert "did you mean 'corrected'?" in capsys.readouterr().err

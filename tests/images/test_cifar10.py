@@ -1,3 +1,4 @@
+import os
 import re
 import shutil
 
@@ -6,6 +7,7 @@ import pytest
 
 from manicap.core.errors import UserError
 from manicap.images.cifar10 import PUBLISHED, RECORD, open_cifar10
+from manicap.images.inventory import find_image_files
 from tests.images.files import CIFAR10, NAMES, write_cifar10
 
 
@@ -79,10 +81,11 @@ def test_missing_files_are_listed_with_where_to_put_them(tmp_path):
     assert f"into {tmp_path}" in str(error.value)
 
 
-def test_a_names_file_with_other_than_ten_names_is_refused(tmp_path):
+@pytest.mark.parametrize("content", [b"cat\ndog\n", b"", b"\xff\xfe" * 10])
+def test_a_names_file_with_other_than_the_ten_names_is_refused(tmp_path, content):
     write_cifar10(tmp_path)
-    (tmp_path / "cifar-10-batches-bin" / "batches.meta.txt").write_text("cat\ndog\n")
-    with pytest.raises(UserError, match="has 2 class names, expected 10"):
+    (tmp_path / "cifar-10-batches-bin" / "batches.meta.txt").write_bytes(content)
+    with pytest.raises(UserError, match=r"batches.meta.txt does not hold the ten class names"):
         open_small(tmp_path)
 
 
@@ -111,5 +114,48 @@ def test_a_damaged_manifest_is_said_to_be_one(tmp_path):
     write_cifar10(tmp_path)
     open_small(tmp_path)
     (tmp_path / "cifar-10-batches-bin" / "manifest.json").write_text("{")
-    with pytest.raises(UserError, match="manifest.json is damaged; remove it"):
+    with pytest.raises(UserError, match="manifest.json is damaged .*; remove it"):
         open_small(tmp_path)
+
+
+def test_a_flipped_bit_is_found_at_the_next_open_and_by_verify_though_the_time_stamp_was_set_back(tmp_path):
+    write_cifar10(tmp_path)
+    open_small(tmp_path)
+    files = find_image_files(tmp_path)
+    assert (files.kind, files.verify()) == ("cifar10", [])
+    path = tmp_path / "cifar-10-batches-bin" / "data_batch_3.bin"
+    before = path.stat()
+    content = bytearray(path.read_bytes())
+    content[2000] ^= 1
+    path.write_bytes(content)
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert files.verify() == ["data_batch_3.bin has changed (its sha256 is not that in manifest.json)"]
+    with pytest.raises(UserError, match=re.escape("data_batch_3.bin is no longer that in manifest.json")):
+        open_small(tmp_path)
+
+
+def test_a_flipped_digit_of_the_manifest_is_damage_not_another_fingerprint(tmp_path):
+    write_cifar10(tmp_path)
+    open_small(tmp_path)
+    path = tmp_path / "cifar-10-batches-bin" / "manifest.json"
+    content = bytearray(path.read_bytes())
+    content[re.search(rb"[0-9a-f]{64}", content).start()] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(UserError, match="manifest.json is damaged"):
+        open_small(tmp_path)
+
+
+def test_files_never_read_are_hashed_by_the_first_verify(tmp_path):
+    write_cifar10(tmp_path)
+    files = find_image_files(tmp_path / "cifar-10-batches-bin")
+    assert files.path == tmp_path
+    assert files.verify() == []
+    (tmp_path / "cifar-10-batches-bin" / "test_batch.bin").unlink()
+    assert files.verify() == ["test_batch.bin is missing"]
+
+
+def test_a_kept_archive_is_verified_by_its_published_md5(tmp_path):
+    write_cifar10(tmp_path)
+    (tmp_path / "cifar-10-binary.tar.gz").write_bytes(b"cut")
+    (fault,) = find_image_files(tmp_path).verify()
+    assert "cifar-10-binary.tar.gz (3 bytes) has md5" in fault

@@ -1,0 +1,128 @@
+"""Commands on the data that is on disk: data list, verify, splits, remove."""
+
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+from rich.table import Table
+
+from manicap.atari.integrity import open_store, verify_store
+from manicap.atari.protocol import ProtocolName, find_protocol
+from manicap.atari.splits import probe_splits
+from manicap.atari.store import Store, list_stores, remove_store
+from manicap.cli.annotation_set import AnnotationSet
+from manicap.core.errors import UserError
+from manicap.core.paths import DATA_DIR
+from manicap.core.printing import console, in_columns
+from manicap.core.progress import Tracker
+from manicap.core.ranges import Seed
+from manicap.images.inventory import find_image_files, list_image_files
+
+StorePath = Annotated[
+    Path, tyro.conf.Positional, tyro.conf.arg(help="Directory of the store, as 'data list' shows it.")
+]
+
+
+def data_list(data_dir: Path = DATA_DIR) -> None:
+    """Show the data on disk: stores with their game, size and configuration, and images.
+
+    Folders of images elsewhere than in data-dir are not looked for.
+
+    Args:
+        data_dir: Where stores and datasets live.
+    """
+    paths, images = list_stores(data_dir), list_image_files(data_dir)
+    if not paths and not images:
+        print(f"no stores and no images in {data_dir}; make a store with 'manicap collect --game pong'")
+        return
+    stores: list[Store] = []
+    for path in paths:
+        try:
+            stores.append(open_store(path))
+        except UserError as error:
+            print(error)
+    if stores:
+        print(store_lines(stores))
+    if images:
+        rows = [(str(files.path), files.kind, f"{files.num_bytes / 1e6:,.0f}") for files in images]
+        print("\n" * bool(stores) + in_columns(("images", "dataset", "MB"), rows, numbers=("MB",)))
+
+
+def data_verify(paths: Annotated[tuple[Path, ...], tyro.conf.Positional] = (), data_dir: Path = DATA_DIR) -> None:
+    """Hash the stores and the images again and compare with what was kept. Exit code 2 if anything differs.
+
+    Stores are compared with their manifests, images with the hashes taken when they were first read (of downloads:
+    unpacked). A folder of images elsewhere: manicap data verify PATH
+
+    Args:
+        paths: Stores and image data to check; all in data-dir if absent.
+        data_dir: Where stores and datasets live.
+    """
+    paths = paths or (*list_stores(data_dir), *(files.path for files in list_image_files(data_dir)))
+    if not paths:
+        raise UserError(f"no stores and no images in {data_dir}")
+    damaged = 0
+    with Tracker("verifying", len(paths), "directories") as tracker:
+        for path in paths:
+            faults = _verify(path)
+            damaged += bool(faults)
+            print(f"{path}: {'; '.join(faults) if faults else 'sound'}", flush=True)
+            tracker.advance()
+    if damaged:
+        raise UserError(f"{damaged} of {len(paths)} are damaged")
+
+
+def _verify(path: Path) -> list[str]:
+    images = find_image_files(path)
+    if images is None and (path / "train").is_dir():
+        return ["these images were never used: there are no hashes to compare with"]
+    return verify_store(path) if images is None else images.verify()
+
+
+def data_splits(
+    path: StorePath,
+    annotation_set: AnnotationSet = "corrected",
+    protocol: ProtocolName = "fixed",
+    seed: Seed = 0,
+) -> None:
+    """Show how a store splits for probing: what each filter drops, and the variables that stay.
+
+    Args:
+        path: Directory of the store, as 'data list' shows it.
+        annotation_set: Names of the variables and where they are in RAM.
+        protocol: 'fixed', or 'reference' for the 2019 code's behaviour.
+        seed: Seed of the shuffle.
+    """
+    splits = probe_splits(open_store(path), find_protocol(protocol), annotation_set, seed)
+    table = Table(title=f"{path}: protocol {protocol}, annotations {annotation_set}, seed {seed}")
+    table.add_column("what")
+    table.add_column("count", justify="right")
+    for name, count in splits.counts.items():
+        table.add_row(name.replace("_", " "), f"{count:,}")
+    terminal = console()
+    terminal.print(table)
+    dropped = [name for name in splits.entropies if name not in splits.variables]
+    terminal.print(f"{len(splits.variables)} variables stay: {', '.join(splits.variables)}")
+    if dropped:
+        terminal.print(f"{len(dropped)} variables are dropped: {', '.join(dropped)}")
+
+
+def data_remove(path: StorePath) -> None:
+    """Delete a store.
+
+    Args:
+        path: Directory of the store, as 'data list' shows it.
+    """
+    remove_store(path)
+    print(f"removed {path}")
+
+
+def store_lines(stores: list[Store]) -> str:
+    """A line a store, its path whole."""
+    head = ("store", "game", "frames", "lives", "MB", "purpose", "seed", "policy")
+    rows = []
+    for store in stores:
+        config, size = store.config, sum(entry["bytes"] for entry in store.manifest["files"].values())
+        counts = (f"{len(store):,}", f"{len(store.episodes):,}", f"{size / 1e6:,.0f}")
+        rows.append((str(store.path), config.game, *counts, config.purpose, str(config.seed), config.policy))
+    return in_columns(head, rows, numbers=("frames", "lives", "MB", "seed"))
