@@ -16,7 +16,7 @@ from manicap.cli.annotation_set import AnnotationSet
 from manicap.cli.data import store_lines
 from manicap.core.errors import unknown_choice
 from manicap.core.paths import DATA_DIR
-from manicap.core.printing import console
+from manicap.core.printing import plain_console
 from manicap.core.ranges import Count, Seed, Threads
 
 OptionalGame = Annotated[str | None, tyro.conf.Positional, tyro.conf.arg(help="Game; all of them if absent.")]
@@ -47,7 +47,7 @@ def annotations_list(game: OptionalGame = None, annotation_set: AnnotationSet = 
         annotation_set: ari-2019 (behind the published tables), ari-2020 (last of the 2019 code), corrected.
     """
     _require_set(annotation_set)
-    terminal = console()
+    terminal = plain_console()
     if game is not None:
         terminal.print(_variable_table(find_game(game), annotation_set))
         return
@@ -81,7 +81,9 @@ def annotations_verify(
         games = [entry for entry in GAMES.values() if annotation_set in sets_with(entry)]
     for entry in games:
         reports = verify_game(entry, annotation_set, steps=steps, seed=seed)
-        console().print(_report_table(f"{entry.title}, {annotation_set}, {steps} random steps, seed {seed}", reports))
+        plain_console().print(
+            _report_table(f"{entry.title}, {annotation_set}, {steps} random steps, seed {seed}", reports)
+        )
 
 
 def _require_set(name: str) -> None:

@@ -8,7 +8,6 @@ from typing import Annotated
 
 import tyro
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
 from rich.table import Table
 
 from manicap.bench.cell import Job, Outcome, is_done, run_cell
@@ -18,6 +17,7 @@ from manicap.bench.plan import plan_grid
 from manicap.bench.status import grid_status
 from manicap.core.errors import Failure
 from manicap.core.paths import DATA_DIR, REPORTS_DIR, RUNS_DIR
+from manicap.core.printing import plain_console
 from manicap.core.ranges import Range, Threads
 from manicap.report.grid_report import write_grid_report
 from manicap.report.image_page import write_image_page
@@ -40,7 +40,7 @@ def plan(grid: GridPath, threads: Threads | None = None, runs_dir: Path = RUNS_D
     ways = len(loaded.evaluations)
     print(f"{loaded.title}: {found.num_cells} runs, each probed in {ways} way{'s' * (ways != 1)}")
     print(f"datasets: {', '.join(loaded.datasets)}; seeds: {', '.join(map(str, loaded.file.seeds))}")
-    console = Console()
+    console = plain_console()
     console.print(_runs_table(loaded, runs_dir))
     print(f"done {found.num_done}, left {found.num_cells - found.num_done}")
     if found.num_done == found.num_cells:
@@ -118,7 +118,7 @@ def status(grid: GridPath, runs_dir: Path = RUNS_DIR) -> None:
     """
     loaded = read_grid(grid)
     found = grid_status(loaded, runs_dir)
-    Console().print(_runs_table(loaded, runs_dir))
+    plain_console().print(_runs_table(loaded, runs_dir))
     counts = Counter(item.state for item in found)
     print(", ".join(f"{counts[state]} {state}" for state in ("done", "running", "stopped", "failed", "left")))
     for item in found:

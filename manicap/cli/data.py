@@ -13,7 +13,7 @@ from manicap.atari.store import Store, list_stores, remove_store
 from manicap.cli.annotation_set import AnnotationSet
 from manicap.core.errors import UserError
 from manicap.core.paths import DATA_DIR
-from manicap.core.printing import console, in_columns
+from manicap.core.printing import in_columns, plain_console
 from manicap.core.progress import Tracker
 from manicap.core.ranges import Seed
 from manicap.images.inventory import find_image_files, list_image_files
@@ -99,7 +99,7 @@ def data_splits(
     table.add_column("count", justify="right")
     for name, count in splits.counts.items():
         table.add_row(name.replace("_", " "), f"{count:,}")
-    terminal = console()
+    terminal = plain_console()
     terminal.print(table)
     dropped = [name for name in splits.entropies if name not in splits.variables]
     terminal.print(f"{len(splits.variables)} variables stay: {', '.join(splits.variables)}")

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import tyro
-from rich.console import Console
 
 from manicap.bench.diagnosis import DiagnosisConfig, diagnose_run
 from manicap.bench.evaluation import require_runs
@@ -14,6 +13,7 @@ from manicap.cli.images import names_image_run
 from manicap.core.config import check_config
 from manicap.core.errors import UserError
 from manicap.core.paths import DATA_DIR
+from manicap.core.printing import plain_console
 from manicap.core.ranges import Threads
 from manicap.evaluate.diagnostics.alarm import within_limits
 from manicap.report.diagnostics import diagnostics_table
@@ -84,7 +84,7 @@ def _require(runs: tuple[Path, ...], config: DiagnosisConfig | ImageDiagnosisCon
 
 def _show(runs: Sequence[Path], results: Sequence[dict[str, Any]], write_page: Callable[[Path], Path]) -> None:
     """The table, what was noticed, and the page of each run that has one."""
-    console = Console()
+    console = plain_console()
     together = max(1, (console.width - NAMES_WIDTH) // RUN_WIDTH)
     for start in range(0, len(results), together):
         console.print(diagnostics_table(results[start : start + together]))

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Annotated
 
 import tyro
-from rich.console import Console
 
 from manicap.bench.differences import setting_sentence
 from manicap.bench.evaluation import require_runs
@@ -13,6 +12,7 @@ from manicap.bench.image_evaluation import ImageEvaluationConfig, evaluate_image
 from manicap.bench.image_run import run_image_job
 from manicap.cli.train import chosen_preset, parser_default, value_of
 from manicap.core.paths import DATA_DIR, RUNS_DIR
+from manicap.core.printing import plain_console
 from manicap.core.ranges import Seeds, Threads
 from manicap.core.results import read_result
 from manicap.evaluate.image_result import ImageEvaluation
@@ -66,7 +66,7 @@ def images(
     if not run_dirs:  # a process of torchrun other than the first
         return
     results = [read_result(run_dir / "result.json") for run_dir in run_dirs]
-    console = Console()
+    console = plain_console()
     console.print(image_job_table(results))
     console.print(setting_sentence(results[0]), highlight=False)
     for run_dir in run_dirs:

@@ -7,7 +7,6 @@ from typing import Annotated, Any
 import numpy as np
 import tyro
 from numpy.typing import NDArray
-from rich.console import Console
 from rich.table import Table
 
 from manicap.bench.evaluation import require_runs
@@ -15,6 +14,7 @@ from manicap.bench.nerve import run_membership
 from manicap.core.errors import UserError, unknown_choice
 from manicap.core.files import atomic_write
 from manicap.core.paths import DATA_DIR
+from manicap.core.printing import plain_console
 from manicap.core.ranges import Count, Fraction, HeadCount, Range, Seed, Threads
 from manicap.core.results import write_result
 from manicap.core.seeding import numpy_generator
@@ -90,7 +90,7 @@ def nerve(
     chosen = build_nerve(membership, threshold, highest)
     sweep = sweep_thresholds(membership, max_dimension=highest)
     said = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in facts.items())
-    Console().print(_table(f"{subject}: {said}", sweep))
+    plain_console().print(_table(f"{subject}: {said}", sweep))
     betti = ", ".join(map(str, chosen.betti_numbers))
     print(f"Betti numbers {betti} at threshold {threshold:g} ({said})")
     drawing = nerve_svg(cloud, membership, chosen.simplices, f"{subject}: Betti numbers {betti}").encode()

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Annotated
 
 import tyro
-from rich.console import Console
 
 from manicap.bench.differences import setting_sentence
 from manicap.bench.evaluation import EvaluationConfig, evaluate_run, preset_evaluation, require_runs
@@ -14,6 +13,7 @@ from manicap.bench.run import run_job, supervised_config
 from manicap.cli.images import evaluate_images, names_image_run
 from manicap.cli.train import chosen_preset, preset_default, value_of
 from manicap.core.paths import DATA_DIR, RUNS_DIR
+from manicap.core.printing import plain_console
 from manicap.core.ranges import Seeds, Threads
 from manicap.core.results import read_result
 from manicap.evaluate.result import Evaluation
@@ -67,7 +67,7 @@ def run(
     if not run_dirs:  # a process of torchrun other than the first
         return
     results = [read_result(run_dir / "result.json") for run_dir in run_dirs]
-    console = Console()
+    console = plain_console()
     console.print(job_table(results))
     console.print(setting_sentence(results[0]), highlight=False)
     for run_dir in run_dirs:

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import tyro
-from rich.console import Console
 from rich.table import Table
 
 from manicap.core.errors import UserError
 from manicap.core.paths import DATA_DIR, RUNS_DIR
+from manicap.core.printing import plain_console
 from manicap.core.ranges import RunName
 from manicap.evaluate.diagnostics.training import measure_batch
 from manicap.methods import METHODS
@@ -140,7 +140,7 @@ def methods() -> None:
     table.add_column("what it is")
     for name, method in METHODS.items():
         table.add_row(name, method.domain, (method.__doc__ or "").strip().splitlines()[0])
-    Console().print(table)
+    plain_console().print(table)
 
 
 def value_of(flag: str, arguments: Sequence[str]) -> str | None:

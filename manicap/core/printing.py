@@ -5,7 +5,7 @@ from collections.abc import Collection, Sequence
 from rich.console import Console
 
 
-def console() -> Console:
+def plain_console() -> Console:
     """Prints tables and lines as they are: no `[bold]`, no `:smile:`, no colours for numbers."""
     return Console(markup=False, emoji=False, highlight=False)
 

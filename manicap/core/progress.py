@@ -29,12 +29,12 @@ class Tracker:
         self._start = time.monotonic()
         if not self.quiet and sys.stderr.isatty():
             columns = (
-                TextColumn("{task.description}"),
+                TextColumn("{task.description}", markup=False),
                 BarColumn(bar_width=None),
                 MofNCompleteColumn(),
                 _Rate(self.unit),
                 TimeRemainingColumn(),
-                TextColumn("{task.fields[detail]}"),
+                TextColumn("{task.fields[detail]}", markup=False),
             )
             self._bar = Progress(*columns, console=Console(stderr=True))
             self._bar.start()

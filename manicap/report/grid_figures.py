@@ -7,8 +7,9 @@ import io
 import re
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
@@ -18,6 +19,7 @@ from matplotlib.figure import Figure
 
 from manicap.bench.scores import Curve, GridScores
 from manicap.report.grid_summary import METRICS, Summary, Sweep, title_of
+from manicap.report.names import slug, unique
 
 PALETTE = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#56B4E9", "#CC79A7", "#F0E442", "#000000")
 DASHES = ("-", "--", "-.", ":")
@@ -40,6 +42,7 @@ STYLE: Any = {
     "axes.spines.right": False,
     "legend.frameon": False,
     "savefig.transparent": True,
+    "text.parse_math": False,  # labels are texts: a dollar is a dollar
 }
 CURVE_POINTS = 25
 BARS_A_ROW = 48
@@ -48,6 +51,7 @@ BARS_A_ROW = 48
 @dataclass(frozen=True)
 class Drawing:
     name: str
+    """Of its files and its place on the page: letters, digits, hyphens and underscores."""
     caption: str
     svg: str
     pdf: bytes
@@ -69,25 +73,25 @@ def draw_all(parts: Sequence[Summary], found: GridScores) -> list[Drawing]:
         )
         labels = [column.label for column in parts[0].grid.columns]
         drawings.append(_drawing("learning-curves", caption, lambda: draw_curves(found.curves, labels)))
-    return drawings
+    names = unique(drawing.name for drawing in drawings)
+    return [replace(drawing, name=name) for drawing, name in zip(drawings, names, strict=True)]
 
 
 def _drawings_of(part: Summary) -> list[Drawing]:
     where, metric = part.evaluation, METRICS[part.metric]
-    name = re.sub(r"[^a-z0-9]+", "-", where.lower()).strip("-")
     found = []
     for sweep in part.sweeps:
         varied = sweep.varied.replace("_", " ")
         caption = f"{metric} on {title_of(sweep.dataset)} over {varied} ({where}), with 95 % intervals over seeds."
-        key = re.sub(r"[^a-z0-9]+", "-", sweep.varied)
-        found.append(_drawing(f"{key}-{sweep.dataset}-{name}", caption, partial(draw_sweep, sweep, metric)))
+        name = f"{sweep.varied} {Path(sweep.dataset).name} {where}"
+        found.append(_drawing(name, caption, partial(draw_sweep, sweep, metric)))
     caption = f"{metric} on each dataset ({where}); bars are means, whiskers standard deviations over seeds."
-    found.append(_drawing(f"bars-{name}", caption, lambda: draw_bars(part)))
+    found.append(_drawing(f"bars {where}", caption, lambda: draw_bars(part)))
     if part.profiles:
         caption = (
             f"Performance profiles ({where}): share of all runs above a {metric}, with stratified bootstrap 95 % bands."
         )
-        found.append(_drawing(f"profiles-{name}", caption, lambda: draw_profiles(part)))
+        found.append(_drawing(f"profiles {where}", caption, lambda: draw_profiles(part)))
     return found
 
 
@@ -230,4 +234,5 @@ def _drawing(name: str, caption: str, draw: Callable[[], Figure]) -> Drawing:
         figure, svg, pdf = draw(), io.BytesIO(), io.BytesIO()
         figure.savefig(svg, format="svg", metadata={"Date": None, "Creator": None})
         figure.savefig(pdf, format="pdf", metadata={"CreationDate": None, "Creator": None, "Producer": None})
-    return Drawing(name, caption, svg.getvalue().decode(), pdf.getvalue())
+    text = re.sub(r"[\x00-\x08\x0b-\x1f\x7f]", "", svg.getvalue().decode())  # no XML can hold control characters
+    return Drawing(slug(name), caption, text, pdf.getvalue())

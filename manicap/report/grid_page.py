@@ -1,7 +1,5 @@
 """A grid's report as one HTML file that needs nothing else. Every text from outside passes through `escape`."""
 
-import base64
-import hashlib
 from collections.abc import Mapping, Sequence
 from html import escape
 from urllib.parse import quote
@@ -9,7 +7,7 @@ from urllib.parse import quote
 from manicap.bench.grid import Grid
 from manicap.bench.published import IMAGE_SOURCE, SOURCE
 from manicap.bench.scores import GridScores
-from manicap.report.assets import asset, fill
+from manicap.report.assets import asset, content_policy, fill
 from manicap.report.grid_figures import Drawing, inline_svg
 from manicap.report.grid_summary import BOLD_RULE, MEAN_ROW, METRICS, Entry, ScoreTable, Summary, title_of
 from manicap.report.grid_tables import (
@@ -32,10 +30,9 @@ def build_grid_page(
 ) -> str:
     """`links`: run name to the address of its page, where it has one."""
     script = asset("grid.js")
-    policy = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     contents = {
         "title": escape(grid.title),
-        "policy": f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'sha256-{policy}'",
+        "policy": content_policy(script),
         "css": f"{asset('page.css')}\n{asset('grid.css')}",
         "summary": escape(summary_line(grid, found)),
         "caveat": _caveat(grid, found),

@@ -2,7 +2,7 @@
 
 import csv
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from manicap.bench.scores import GridScores
 from manicap.evaluate.statistics import Estimate
@@ -53,36 +53,39 @@ def aggregate_cells(row: Aggregate) -> list[str]:
 
 
 def markdown(title: str, caveat: str, parts: Sequence[Summary]) -> str:
-    lines = [f"# {title}", ""]
+    lines = [f"# {escape_markdown(title)}", ""]
     if caveat:
-        lines += [caveat, ""]
+        lines += [escape_markdown(caveat), ""]
     for part in parts:
         table = part.table
-        lines += [f"## {METRICS[part.metric]}, {part.evaluation}", ""]
-        head, rows = _plain_table(table, bold="**{}**")
+        lines += [f"## {METRICS[part.metric]}, {escape_markdown(part.evaluation)}", ""]
+        head, rows = _plain_table(table, escape_markdown, bold="**{}**")
         lines += [*_markdown_table(head, rows), "", f"{_layout_note(table)} {BOLD_RULE}", ""]
         aggregates = [(aggregate_cells(row), row.is_distinct) for row in part.aggregates]
-        body = [[*c[:5], f"**{c[5]}**" if bold and c[5] else c[5], c[6]] for c, bold in aggregates]
-        lines += [f"Over all runs, with 95 % intervals; differences to {part.grid.baseline}.", ""]
+        body = [
+            [escape_markdown(c[0]), *c[1:5], f"**{c[5]}**" if bold and c[5] else c[5], c[6]] for c, bold in aggregates
+        ]
+        lines += [f"Over all runs, with 95 % intervals; differences to {escape_markdown(part.grid.baseline)}.", ""]
         lines += [*_markdown_table(AGGREGATE_HEAD, body), ""]
     return "\n".join(lines)
 
 
 def latex(title: str, parts: Sequence[Summary]) -> str:
-    lines = [f"% {title}"]
+    lines = [f"% {' '.join(title.split())}"]
     for part in parts:
         table = part.table
-        head, rows = _plain_table(table, bold="\\textbf{{{}}}")
+        caption = f"{METRICS[part.metric]}, {part.evaluation}: {_layout_note(table)} {BOLD_RULE}"
+        head, rows = _plain_table(table, escape_tex, bold="\\textbf{{{}}}")
         lines += [
             "\\begin{table*}[t]",
-            f"\\caption{{{_tex(f'{METRICS[part.metric]}, {part.evaluation}: {_layout_note(table)} {BOLD_RULE}')}}}",
+            f"\\caption{{{escape_tex(caption)}}}",
             "\\centering",
             f"\\begin{{tabular}}{{l{'r' * (len(head) - 1)}}}",
             "\\hline",
-            " & ".join(map(_tex, head)) + " \\\\\\hline",
-            *(" & ".join(map(_tex, row)) + " \\\\" for row in rows[:-1]),
+            " & ".join(head) + " \\\\\\hline",
+            *(" & ".join(row) + " \\\\" for row in rows[:-1]),
             "\\hline",
-            " & ".join(map(_tex, rows[-1])) + " \\\\\\hline",
+            " & ".join(rows[-1]) + " \\\\\\hline",
             "\\end{tabular}",
             "\\end{table*}",
             "",
@@ -115,19 +118,20 @@ def runs_csv(found: GridScores) -> str:
     return _csv(head, rows)
 
 
-def _plain_table(table: ScoreTable, bold: str) -> tuple[list[str], list[list[str]]]:
-    """Each column of ours followed, where there is something published, by that and the difference."""
+def _plain_table(table: ScoreTable, escape: Callable[[str], str], bold: str) -> tuple[list[str], list[list[str]]]:
+    """Each column of ours followed, where there is something published, by that and the difference; all escaped."""
     head, compared = ["method" if table.is_transposed else "dataset"], table.compared
     for column, title in table.columns.items():
-        head += [title, "published", "difference"] if column in compared else [title]
+        head += [escape(title), "published", "difference"] if column in compared else [escape(title)]
     rows = []
     for row, title in table.rows.items():
-        cells = [title]
+        cells = [escape(title)]
         for column in table.columns:
             entry = table.entries[row, column]
-            cells.append(bold.format(score(entry)) if entry.is_bold else score(entry))
+            ours = escape(score(entry))
+            cells.append(bold.format(ours) if entry.is_bold else ours)
             if column in compared:
-                cells += [published(entry), difference(entry)]
+                cells += [escape(published(entry)), escape(difference(entry))]
         rows.append(cells)
     return head, rows
 
@@ -139,13 +143,26 @@ def _layout_note(table: ScoreTable) -> str:
 
 def _markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
     lines = [head, ["---"] + ["---:"] * (len(head) - 1), *rows]
-    return [f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |" for line in lines]
+    return [f"| {' | '.join(line)} |" for line in lines]
 
 
-def _tex(text: str) -> str:
-    for plain, escaped in (("%", "\\%"), ("_", "\\_"), ("&", "\\&"), ("#", "\\#"), ("±", "$\\pm$"), ("×", "$\\times$")):
-        text = text.replace(plain, escaped)
-    return text
+_MARKDOWN = str.maketrans({"<": "&lt;", ">": "&gt;", "&": "&amp;"} | {mark: f"\\{mark}" for mark in "\\`*_[]|$~"})
+_TEX = str.maketrans(
+    {mark: f"\\{mark}" for mark in "%_&#{}$"}
+    | {"\\": "\\textbackslash{}", "^": "\\textasciicircum{}", "~": "\\textasciitilde{}"}
+    | {"[": "{[}", "]": "{]}"}  # after the end of a row, a bracket opens an argument
+    | {"<": "\\textless{}", ">": "\\textgreater{}", "±": "$\\pm$", "×": "$\\times$"}
+)
+
+
+def escape_markdown(text: str) -> str:
+    """In one line, and no mark-up or HTML in it."""
+    return " ".join(text.split()).translate(_MARKDOWN)
+
+
+def escape_tex(text: str) -> str:
+    """In one line, and no command in it."""
+    return " ".join(text.split()).translate(_TEX)
 
 
 def _exact(value: float | None) -> str:

@@ -2,6 +2,7 @@
 
 import io
 from collections.abc import Sequence
+from typing import Any
 
 import matplotlib
 import numpy as np
@@ -28,16 +29,17 @@ def nerve_svg(points: Floats, membership: Floats, simplices: Simplices, title: s
     """
     flat = flatten(points)
     colors = matplotlib.colormaps["turbo"](np.linspace(0.05, 0.95, membership.shape[1]))
-    figure = Figure(figsize=(9, 4.4), layout="constrained")
-    canvas = FigureCanvasSVG(figure)
-    left, right = figure.subplots(1, 2, sharex=True, sharey=True)
-    shown = np.linspace(0, len(flat) - 1, min(len(flat), MAX_POINTS)).astype(int)
-    draw_atlas(left, flat[shown], membership[shown], colors)
-    draw_nerve(right, chart_middles(flat, membership), simplices, colors)
-    figure.suptitle(title, fontsize=10)
     text = io.StringIO()
-    # Without a salt the names of elements are random; the date would differ from day to day.
-    with matplotlib.rc_context({"svg.hashsalt": "manicap", "svg.fonttype": "none"}):
+    # Without a salt the names of elements are random; the date would differ from day to day. A title is no formula.
+    style: dict[Any, Any] = {"svg.hashsalt": "manicap", "svg.fonttype": "none", "text.parse_math": False}
+    with matplotlib.rc_context(style):
+        figure = Figure(figsize=(9, 4.4), layout="constrained")
+        canvas = FigureCanvasSVG(figure)
+        left, right = figure.subplots(1, 2, sharex=True, sharey=True)
+        shown = np.linspace(0, len(flat) - 1, min(len(flat), MAX_POINTS)).astype(int)
+        draw_atlas(left, flat[shown], membership[shown], colors)
+        draw_nerve(right, chart_middles(flat, membership), simplices, colors)
+        figure.suptitle(title, fontsize=10)
         canvas.print_svg(text, metadata={"Date": None})
     return text.getvalue()
 

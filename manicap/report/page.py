@@ -7,8 +7,6 @@ Equal values give equal bytes. The page asks the network for nothing (its own po
 ever markup or code. `from_dict(RunPage, json.loads(text))` restores a page saved as JSON by `to_dict`.
 """
 
-import base64
-import hashlib
 import json
 import math
 from html import escape
@@ -16,7 +14,7 @@ from typing import Any
 
 from manicap.core.config import to_dict
 from manicap.report import image_sections, sections
-from manicap.report.assets import asset, fill
+from manicap.report.assets import asset, content_policy, fill
 from manicap.report.contents import (
     Chart,
     Diagnosis,
@@ -74,10 +72,9 @@ def build_page(page: RunPage | ImagePage) -> str:
             "player": sections.player(page),
         }
     script, player = asset("page.js"), None if isinstance(page, ImagePage) else page.player
-    policy = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     parts = {
         "title": escape(page.title),
-        "policy": f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'sha256-{policy}'",
+        "policy": content_policy(script),
         "css": css,
         "caveat": sections.caveat(page),
         "facts": sections.facts(page),

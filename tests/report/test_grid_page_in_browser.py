@@ -1,6 +1,7 @@
 """A grid's page in a real browser: Debian's chromium, driven by playwright."""
 
 import re
+from xml.etree import ElementTree
 
 import pytest
 
@@ -113,3 +114,51 @@ def test_hostile_text_is_shown_and_does_nothing(load, tmp_path):  # noqa: F811
     assert tab.inner_text("h1") == HOSTILE
     assert HOSTILE in tab.inner_text("#runs")
     assert tab.locator("script").count() == 1
+
+
+FOLDER = 'h"><img src=x onerror=alert(1)><base href=file:///nowhere> $\\frac{$ [/x]'
+
+
+def write_hostile_image_grid(root):
+    """Datasets, columns and evaluations with hostile names, over two folders of one name."""
+    (root / "a" / FOLDER).mkdir(parents=True)
+    (root / "b" / FOLDER).mkdir(parents=True)
+    values = {
+        "title": FOLDER,
+        "note": FOLDER,
+        "datasets": [str(root / "a" / "x" / ".." / ".." / "a" / FOLDER), str(root / "b" / FOLDER)],
+        "methods": ["simclr"],
+        "seeds": [0, 1, 2],
+        "variants": [{"method": "simclr-c+", "label": FOLDER, "epsilon": [0.0, 0.005]}],
+        "evaluations": [{"name": FOLDER}, {"name": "control \x1b\x00", "probe": "knn"}],
+    }
+    (root / "a" / "x").mkdir()
+    grid = build_grid(values, "hostile")
+    for cell in grid.cells:
+        write_synthetic_run(root / "runs", cell, validations=2)
+    return write_grid_report(grid, root / "runs", root / "out" / "report")
+
+
+def test_hostile_names_of_folders_stay_inside_the_report_and_do_nothing(load, tmp_path):  # noqa: F811
+    path = write_hostile_image_grid(tmp_path)
+    written = {file.relative_to(tmp_path).parts[0] for file in tmp_path.rglob("*") if file.is_file()}
+    assert written == {"runs", "out"}
+    figures = list((tmp_path / "out" / "report" / "figures").iterdir())
+    # Bars and profiles of two evaluations, a sweep for each of two folders and two evaluations, curves; two files each.
+    assert len(figures) == 2 * (2 + 2 + 4 + 1)
+    assert all(re.fullmatch(r"[a-z0-9_-]+\.(svg|pdf)", figure.name) for figure in figures)
+    tab = load(path)  # which fails on any request, error or dialog
+    assert tab.inner_text("h1") == FOLDER
+    assert tab.locator("script").count() == 1
+    assert tab.locator("main img, base, form").count() == 0
+    assert tab.locator(".figure svg").count() == 9
+    assert FOLDER in tab.locator("#figures").inner_text()
+    for figure in figures:
+        if figure.suffix == ".svg":
+            ElementTree.parse(figure)
+
+
+def test_the_policy_forbids_another_base_and_forms(load, page_file):  # noqa: F811
+    policy = load(page_file).locator("meta[http-equiv]").get_attribute("content")
+    assert "base-uri 'none'" in policy
+    assert "form-action 'none'" in policy

@@ -15,6 +15,7 @@ from manicap.report.grid_figures import draw_all, inline_svg, mean_curve
 from manicap.report.grid_report import write_grid_report
 from manicap.report.grid_summary import Summary, summaries
 from manicap.report.grid_tables import latex, markdown, runs_csv, table_csv
+from manicap.report.names import slug, unique
 from tests.report.synthetic_runs import write_synthetic_run
 
 VALUES = {
@@ -213,3 +214,50 @@ def test_images_are_laid_out_as_in_table_2_methods_down(tmp_path):
     (row, _) = csv.DictReader(io.StringIO(table_csv([part])))
     assert (row["dataset"], row["column"], row["published"]) == ("cifar10", "barlow-twins", "0.905000")
     assert "CIFAR10" in write_grid_report(grid, tmp_path, tmp_path / "report").read_text()
+
+
+HOSTILE = "$\\frac{$ C+ [/x](javascript:a) | <b>x</b> & \\input{/etc/passwd} 5% #_^~ \n| new | row"
+
+
+def test_no_label_is_mark_up_in_the_tables(tmp_path):
+    variants = [{"method": "dim-c+", "label": HOSTILE, "epsilon": 0.1}]
+    grid = build_grid(VALUES | {"title": HOSTILE, "seeds": [0], "variants": variants}, "hostile")
+    for cell in grid.cells:
+        write_synthetic_run(tmp_path, cell, made_up_score, validations=2)
+    parts = summaries(grid, gather_scores(grid, tmp_path))
+    text = markdown(grid.title, "", parts)
+    # A cell ends at a bar without a backslash: every line of a table has as many as its head.
+    tables = re.findall(r"(?:^\|.*\n)+", text, flags=re.M)
+    for table in tables:
+        assert len({len(re.findall(r"(?<!\\)\|", line)) for line in table.splitlines()}) == 1
+    assert "<b>" not in text
+    assert "](" not in re.sub(r"\\.", "", text)
+    tex = latex(grid.title, parts)
+    row = next(line for line in tex.splitlines() if line.startswith("dataset"))
+    # By hand, as LaTeX writes each of these characters.
+    assert (
+        r"\$\textbackslash{}frac\{\$ C+ {[}/x{]}(javascript:a) | \textless{}b\textgreater{}x\textless{}/b\textgreater{}"
+        r" \& \textbackslash{}input\{/etc/passwd\} 5\% \#\_\textasciicircum{}\textasciitilde{} | new | row" in row
+    )
+    assert len([line for line in tex.splitlines() if line.startswith("%")]) == 1
+
+
+def test_a_label_that_is_half_a_formula_is_drawn_as_it_is(tmp_path):
+    variants = [{"method": "dim-c+", "label": r"$\frac{$ a $x$", "epsilon": 0.1}]
+    grid = build_grid(VALUES | {"seeds": [0], "datasets": ["pong"], "variants": variants}, "formula")
+    for cell in grid.cells:
+        write_synthetic_run(tmp_path, cell, made_up_score, validations=2)
+    found = gather_scores(grid, tmp_path)
+    drawn = {drawing.name: drawing.svg for drawing in draw_all(summaries(grid, found)[:1], found)}
+    assert r"$\frac{$ a $x$" in drawn["bars-output"]
+    assert r"$\frac{$ a $x$" in drawn["learning-curves"]
+
+
+def test_equal_slugs_are_numbered():
+    assert [slug(text) for text in ("../../Etc/x", "ms_pacman, 5e-3", "Č", "a" * 300)] == [
+        "etc-x",
+        "ms_pacman-5e-3",
+        "unnamed",
+        "a" * 80,
+    ]
+    assert unique(["a", "b", "a", "a-2", "a"]) == ["a", "b", "a-2", "a-2-2", "a-3"]

@@ -118,7 +118,7 @@ def test_hostile_text_adds_no_element(example):
 def test_the_policy_allows_the_page_its_own_script_alone(example):
     page = build_page(example)
     policy = re.search(r'Content-Security-Policy" content="([^"]+)"', page).group(1)
-    assert policy.startswith("default-src 'none'; img-src data:;")
+    assert policy.startswith("default-src 'none'; base-uri 'none'; form-action 'none'; img-src data:;")
     assert re.search(r"script-src 'sha256-[\w+/=]{44}'$", policy)
 
 
