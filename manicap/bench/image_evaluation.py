@@ -2,6 +2,7 @@
 
 runs/<name>/results/<hash>.json    scores, and everything they depend on
 runs/<name>/results/<hash>.npz     first choices for the test images, and the neighbours of some
+runs/<name>/features/              features, while there are probes to come
 """
 
 from dataclasses import dataclass, replace
@@ -82,7 +83,7 @@ def evaluate_image_run(
     if (known := known_result(path, encoder.fingerprint)) is not None:
         return known
     set_threads(threads)
-    bench = open_bench(run_config, config, data_dir, quiet)
+    bench = replace(open_bench(run_config, config, data_dir, quiet), cache_dir=run_dir / "features")
     device = choose_device()
     untrained = build_method(run_config, image_context(bench.train, bench.recipe)).to(device)
     evaluation = evaluate_images(bench, encoder.to(device).method, encoder.fingerprint, {"untrained": untrained})

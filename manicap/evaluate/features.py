@@ -2,29 +2,25 @@
 
     features = extract_features(FrozenEncoder(encoder), store, rows, cache_dir=run_dir)      # float32 [n, F]
 
-The cache is `features-<hash>.npy` with its sha256 in a `.json` beside it; the hash names the encoder, its input, the
-store and the rows. A file that is damaged, or that does not agree with the encoder on a few frames, is made again.
+The key of the cache names the encoder, its input, the store and the rows.
 """
 
-import contextlib
 import hashlib
-import json
-import os
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from manicap.atari.emulator import FRAME_SHAPE
 from manicap.atari.splits import Rows
 from manicap.atari.store import Store
 from manicap.core.errors import UserError
-from manicap.core.files import sha256_file, sync_directory, write_json
 from manicap.core.progress import Tracker
 from manicap.core.seeding import numpy_generator
 from manicap.evaluate.encoders import Encoder, FrozenEncoder
+from manicap.evaluate.feature_cache import Features, agree, cached_features
 
-Features = NDArray[np.float32]
 CHECKED_FRAMES = 16
 """Frames that are encoded again to see that an encoder is deterministic and a cache is its own."""
 
@@ -47,16 +43,16 @@ def extract_features(
     frozen = encoder if isinstance(encoder, FrozenEncoder) else FrozenEncoder(encoder)
     sample = _encode_sample(frozen, store, rows)
     fingerprint = fingerprint or frozen.fingerprint()
-    if cache_dir is None or fingerprint is None:
-        features = np.empty((len(rows), sample.shape[1]), np.float32)
-        _fill(features, frozen, store, rows, batch_size, quiet)
-        return features
-    path = Path(cache_dir) / f"features-{_key(frozen, fingerprint, store, rows)}.npy"
-    cached = _read(path, (len(rows), sample.shape[1]))
-    if cached is None or not np.allclose(cached[:CHECKED_FRAMES], sample, rtol=1e-3, atol=1e-4 * _scale(sample)):
-        _write(path, (len(rows), sample.shape[1]), frozen, store, rows, batch_size, quiet)
-        cached = np.load(path, mmap_mode="c")
-    return cached
+    blocks = partial(_encode_blocks, frozen, store, rows, sample.shape[1], batch_size, quiet)
+    if cache_dir is not None and fingerprint is not None:
+        key = _key(frozen, fingerprint, store, rows)
+        return cached_features(Path(cache_dir), key, sample, len(rows), blocks)
+    features = np.empty((len(rows), sample.shape[1]), np.float32)
+    start = 0
+    for block in blocks():
+        features[start : start + len(block)] = block
+        start += len(block)
+    return features
 
 
 def project_features(features: Features, width: int, seed: int) -> Features:
@@ -83,7 +79,7 @@ def _encode_sample(frozen: FrozenEncoder, store: Store, rows: Rows) -> Features:
         raise UserError("there are no frames to encode")
     frames = np.array(store.frames[rows[:CHECKED_FRAMES]])
     first, second = frozen(frames), frozen(frames)
-    if first.shape != second.shape or not np.allclose(first, second, rtol=1e-3, atol=1e-4 * _scale(first)):
+    if not agree(first, second):
         raise UserError(
             "the encoder gives other features for the same frames at the second call; features must be deterministic"
             " (call encoder.eval(), seed its noise)"
@@ -91,11 +87,9 @@ def _encode_sample(frozen: FrozenEncoder, store: Store, rows: Rows) -> Features:
     return first
 
 
-def _scale(features: Features) -> float:
-    return float(np.abs(features).max())
-
-
-def _fill(out: Features, frozen: FrozenEncoder, store: Store, rows: Rows, batch_size: int, quiet: bool) -> None:
+def _encode_blocks(
+    frozen: FrozenEncoder, store: Store, rows: Rows, width: int, batch_size: int, quiet: bool
+) -> Iterator[Features]:
     # Read into a buffer rather than from the memory map, so that a pass over the store takes no memory.
     start_of_frames, frame_bytes = getattr(store.frames, "offset", 0), FRAME_SHAPE[0] * FRAME_SHAPE[1]
     with (
@@ -109,12 +103,12 @@ def _fill(out: Features, frozen: FrozenEncoder, store: Store, rows: Rows, batch_
                 file.seek(start_of_frames + row * frame_bytes)
                 file.readinto(frame.data)
             features = frozen(frames)
-            if features.shape[1] != out.shape[1]:
+            if features.shape[1] != width:
                 raise UserError(
                     f"the encoder must return the same number of features for all frames; got {features.shape[1]}"
-                    f" after {out.shape[1]}"
+                    f" after {width}"
                 )
-            out[start : start + batch_size] = features
+            yield features
             tracker.advance(len(chosen))
 
 
@@ -122,41 +116,3 @@ def _key(frozen: FrozenEncoder, fingerprint: str, store: Store, rows: Rows) -> s
     rows_hash = hashlib.sha256(np.ascontiguousarray(rows, np.int64).tobytes()).hexdigest()
     parts = "\x1f".join([fingerprint, frozen.settings, store.fingerprint, rows_hash])
     return hashlib.sha256(parts.encode()).hexdigest()[:16]
-
-
-def _read(path: Path, shape: tuple[int, int]) -> Features | None:
-    """The cached features, or None if there are none that are whole."""
-    try:
-        expected = json.loads(path.with_suffix(".json").read_text())["sha256"]
-        if sha256_file(path) != expected:
-            return None
-        features: Features = np.load(path, mmap_mode="c")  # copy on write: torch wants arrays that may be written
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
-    return features if features.shape == shape and features.dtype == np.float32 else None
-
-
-def _write(
-    path: Path,
-    shape: tuple[int, int],
-    frozen: FrozenEncoder,
-    store: Store,
-    rows: Rows,
-    batch_size: int,
-    quiet: bool,
-) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    scratch = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        array = np.lib.format.open_memmap(scratch, mode="w+", dtype=np.float32, shape=shape)
-        _fill(array, frozen, store, rows, batch_size, quiet)
-        array.flush()
-        del array
-        digest = sha256_file(scratch)
-        os.replace(scratch, path)
-    except BaseException:
-        with contextlib.suppress(FileNotFoundError):
-            scratch.unlink()
-        raise
-    sync_directory(path.parent)
-    write_json(path.with_suffix(".json"), {"sha256": digest, "shape": list(shape)})

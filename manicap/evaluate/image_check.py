@@ -32,7 +32,8 @@ class ImageCheck:
         if not self.config.check_every or (epoch + 1) % self.config.check_every:
             return {}
         bench = self.bench = self.bench or self._open()
-        accuracies: dict[str, float] = {name: accuracy(replace(bench, probe=name), method) for name in PROBES}
+        encoded = bench.encode(method)
+        accuracies: dict[str, float] = {name: accuracy(replace(bench, probe=name), encoded) for name in PROBES}
         return {"error": 1 - accuracies["knn"], **accuracies}
 
     def _open(self) -> ImageBench:

@@ -7,6 +7,7 @@ tsai2021    as the code of arXiv 2104.13712: new views in every epoch of the pro
 import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -64,6 +65,8 @@ class ImageBench:
     quiet: bool = True
     name: str = ""
     """What the dataset is called; its reader's name if empty."""
+    cache_dir: Path | None = None
+    """Where features are kept for the next probe; nowhere if absent."""
 
     @property
     def options(self) -> dict[str, Any]:
@@ -74,10 +77,29 @@ class ImageBench:
             config["statistics"] = "moving" if self.protocol.moving_statistics else "frozen"
         return config
 
-    def encoder(self, method: Method) -> ImageEncoder:
+    def encode(self, method: Method, fingerprint: str | None = None) -> "EncodedImages":
+        """The features that every probe of the method starts from; kept on disk if it has a fingerprint."""
+        start = time.perf_counter()
         mean, std = self.train.mean, self.train.std
         moving = self.protocol.moving_statistics and self.probe == "linear"
-        return ImageEncoder(method, self.recipe, mean, std, self.probe_input, moving)
+        encoder = ImageEncoder(method, self.recipe, mean, std, self.probe_input, moving)
+
+        def features(dataset: ImageDataset) -> Tensor:
+            if self.cache_dir is None or fingerprint is None:
+                return encoder.encode(dataset, self.quiet)
+            return encoder.encode_once(dataset, self.cache_dir, fingerprint, self.quiet)
+
+        return EncodedImages(encoder, features(self.train), features(self.test), time.perf_counter() - start)
+
+
+@dataclass(frozen=True)
+class EncodedImages:
+    """Features of the plain images, and what made them."""
+
+    encoder: ImageEncoder
+    train_NF: Tensor
+    test_NF: Tensor
+    seconds: float
 
 
 @dataclass(frozen=True)
@@ -91,10 +113,13 @@ class Measured:
 def evaluate_images(
     bench: ImageBench, method: Method, fingerprint: str, floors: Mapping[str, Method] | None = None
 ) -> ImageEvaluation:
-    """Scores of a method, of the methods in `floors` probed alike, and of the commonest class."""
+    """Scores of a method, of the methods in `floors` probed alike, and of the commonest class.
+
+    `fingerprint` names the method with its weights, and its floors with it.
+    """
     labels, names = _labels(bench.test), bench.test.class_names
     shown = numpy_generator(0, "shown images").permutation(len(labels))[:SHOWN_IMAGES]
-    measured = measure(bench, method, shown)
+    measured = measure(bench, bench.encode(method, fingerprint), shown)
     decoded = measured.scores_NK.argmax(1).cpu().numpy()
     evaluation = ImageEvaluation(
         dataset=bench.name or bench.test.name,
@@ -113,7 +138,8 @@ def evaluate_images(
         predictions=ImagePredictions(labels, decoded, shown, measured.nearest, _labels(bench.train)[measured.nearest]),
     )
     for name, other in (floors or {}).items():
-        evaluation.floors[name] = _scores(measure(bench, other, shown), labels, names)
+        encoded = bench.encode(other, f"{name} of {fingerprint}")
+        evaluation.floors[name] = _scores(measure(bench, encoded, shown), labels, names)
     return evaluation
 
 
@@ -124,18 +150,16 @@ def require_labels(bench: ImageBench) -> None:
         require_neighbors(bench.neighbors.k, len(labels))
 
 
-def accuracy(bench: ImageBench, method: Method) -> float:
+def accuracy(bench: ImageBench, encoded: EncodedImages) -> float:
     """Share of right first choices."""
-    measured = measure(bench, method, np.zeros(0, np.int64))
+    measured = measure(bench, encoded, np.zeros(0, np.int64))
     return _scores(measured, _labels(bench.test), bench.test.class_names).accuracy
 
 
-def measure(bench: ImageBench, method: Method, shown: Labels) -> Measured:
+def measure(bench: ImageBench, encoded: EncodedImages, shown: Labels) -> Measured:
     """Scores of all test images, and the training images nearest to those in `shown`."""
     start = time.perf_counter()
-    encoder = bench.encoder(method)
-    train_NF, test_NF = encoder.encode(bench.train, bench.quiet), encoder.encode(bench.test, bench.quiet)
-    encoded = time.perf_counter()
+    train_NF, test_NF = encoded.train_NF, encoded.test_NF
     labels = _labels(bench.train)
     targets_N = torch.from_numpy(labels).to(train_NF.device)
     K = bench.train.num_classes
@@ -144,8 +168,8 @@ def measure(bench: ImageBench, method: Method, shown: Labels) -> Measured:
     if bench.probe == "knn":
         scores = vote(test_NF, train_NF, targets_N, K, bench.neighbors).votes_BK
     else:
-        scores = _linear_scores(bench, encoder, train_NF, test_NF, labels)
-    seconds = {"features": encoded - start, "probe": time.perf_counter() - encoded}
+        scores = _linear_scores(bench, encoded.encoder, train_NF, test_NF, labels)
+    seconds = {"features": encoded.seconds, "probe": time.perf_counter() - start}
     return Measured(scores, nearest.cpu().numpy(), train_NF.shape[1], seconds)
 
 

@@ -1,6 +1,9 @@
 """A frozen encoder of images: features of plain images, computed once, or of random views."""
 
 import copy
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -8,12 +11,15 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from manicap.core.progress import Tracker
+from manicap.evaluate.feature_cache import cached_features
 from manicap.images.dataset import ImageDataset
 from manicap.images.recipes import Recipe
 from manicap.images.views import evaluation_view, make_views, normalise
 from manicap.methods.base import Method, ProbeInput
 
 _IMAGES = 500
+_CHECKED_IMAGES = 16
+"""Images that are encoded again to see that features on disk are the encoder's own."""
 
 
 class ImageEncoder:
@@ -42,13 +48,27 @@ class ImageEncoder:
 
     def encode(self, dataset: ImageDataset, quiet: bool = True) -> Tensor:
         """Features `[N, F]` of all images as they are, with frozen statistics."""
-        found = []
+        return torch.cat(list(self._encode_blocks(dataset, quiet)))
+
+    def encode_once(self, dataset: ImageDataset, cache_dir: Path, fingerprint: str, quiet: bool = True) -> Tensor:
+        """The same, kept in `cache_dir` for the next probe; `fingerprint` names the method with its weights."""
+        view = (self.recipe, self.mean, self.std, self.probe_input)
+        key = hashlib.sha256(f"{fingerprint} {dataset.fingerprint} {view}".encode()).hexdigest()[:16]
+        sample = self._encode_plain(dataset.images[:_CHECKED_IMAGES]).cpu().numpy()
+        cached = cached_features(
+            cache_dir, key, sample, len(dataset), lambda: (x.cpu().numpy() for x in self._encode_blocks(dataset, quiet))
+        )
+        return torch.from_numpy(cached).to(self.device)
+
+    def _encode_blocks(self, dataset: ImageDataset, quiet: bool) -> Iterator[Tensor]:
         with Tracker(f"encoding {dataset.name}", len(dataset), "images", quiet) as tracker:
             for start in range(0, len(dataset), _IMAGES):
-                images = self._on_device(dataset.images[start : start + _IMAGES])
-                found.append(self._represent(normalise(evaluation_view(images, self.recipe), self.mean, self.std)))
+                images = dataset.images[start : start + _IMAGES]
+                yield self._encode_plain(images)
                 tracker.advance(len(images))
-        return torch.cat(found)
+
+    def _encode_plain(self, images: NDArray[np.uint8]) -> Tensor:
+        return self._represent(normalise(evaluation_view(self._on_device(images), self.recipe), self.mean, self.std))
 
     def encode_views(self, images: NDArray[np.uint8], seed: int) -> Tensor:
         """Features `[B, F]` of one random view of each image."""

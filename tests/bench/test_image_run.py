@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,9 +11,12 @@ from manicap.bench.image_evaluation import ImageEvaluationConfig, evaluate_image
 from manicap.bench.image_run import run_image_job
 from manicap.bench.published import published_image_accuracy
 from manicap.cli.main import main
+from manicap.core.config import config_hash
 from manicap.core.errors import UserError
 from manicap.core.results import read_result
 from manicap.evaluate.compare import compare
+from manicap.evaluate.feature_cache import remove_features
+from manicap.evaluate.image_features import ImageEncoder
 from manicap.report.image_page import write_image_page
 from manicap.train.setup import Execution
 from tests.image_folder import small_image_config
@@ -53,6 +57,29 @@ def test_a_second_call_computes_nothing(job, image_folder, monkeypatch):
     config = small_image_config(image_folder, "simclr", max_steps=3)
     assert run_image_job(config, EVALUATION, (0, 1), EXECUTION, job["simclr"][0].parent) == job["simclr"]
     assert {path: path.read_bytes() for path in before} == before
+
+
+def test_all_probes_of_a_run_share_its_features(job, monkeypatch):
+    run_dir, encoded = job["simclr"][0], []
+    monkeypatch.setattr(
+        "manicap.evaluate.image_features.ImageEncoder._encode_blocks",
+        lambda self, dataset, quiet, own=ImageEncoder._encode_blocks: (
+            encoded.append(dataset.split) or own(self, dataset, quiet)
+        ),
+    )
+    remove_features(run_dir)
+    first = evaluate_image_run(run_dir, replace(EVALUATION, probe="knn", neighbors=7), quiet=True)
+    assert encoded == ["train", "test"] * 2  # the encoder's own, and those of the untrained network
+    evaluate_image_run(run_dir, replace(EVALUATION, probe="knn", neighbors=8), quiet=True)
+    assert len(encoded) == 4
+    # The same numbers as from features computed anew.
+    remove_features(run_dir)
+    result_path = run_dir / "results" / f"{config_hash(replace(EVALUATION, probe='knn', neighbors=7))}.json"
+    result_path.unlink()
+    again = evaluate_image_run(run_dir, replace(EVALUATION, probe="knn", neighbors=7), quiet=True)
+    assert len(encoded) == 8
+    assert again["evaluation"]["scores"] == first["evaluation"]["scores"]
+    assert again["evaluation"]["floors"] == first["evaluation"]["floors"]
 
 
 def test_compare_ranks_image_runs_and_refuses_what_differs(job, capsys):

@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch import nn
 
-from manicap.core.errors import UserError
+from manicap.core.errors import Failure, UserError
 from manicap.evaluate.encoders import FrozenEncoder
 from manicap.evaluate.features import extract_features, project_features
 from tests.evaluate.conftest import block_contrast
@@ -176,6 +176,25 @@ def test_a_failing_encoder_leaves_no_file(probe_store, tmp_path):
     with pytest.raises(UserError, match="NaN"):
         extract_features(Failing().eval(), probe_store, np.arange(100), cache_dir=tmp_path, quiet=True)
     assert not list(tmp_path.iterdir())
+
+
+def test_a_full_disk_is_told_and_leaves_nothing(probe_store, small_disk, monkeypatch):
+    # 3,200 rows of 2,100 features of 4 bytes: 27 MB, on a disk of 4.
+    encoder = FrozenEncoder(lambda frames: frames.reshape(len(frames), -1)[:, :2100].astype(np.float32))
+    rows = np.arange(3200)
+    options = {"cache_dir": small_disk, "fingerprint": "large", "quiet": True}
+    with pytest.raises(UserError, match=r"the features of 3,200 samples need 0.027 GB, and 0.004 GB are free in"):
+        extract_features(encoder, probe_store, rows, **options)
+    monkeypatch.setattr("manicap.evaluate.feature_cache.require_space", lambda *_: None)  # it fills up on the way
+    with pytest.raises(Failure, match="features cannot be kept in .*: No space left on device"):
+        extract_features(encoder, probe_store, rows, **options)
+    assert list(small_disk.iterdir()) == []
+
+
+def test_what_a_killed_writer_left_is_cleared(probe_store, tmp_path):
+    (tmp_path / ".features-0.npy.a1b2c3d4.scratch").write_bytes(b"half")
+    extract_features(block_contrast, probe_store, np.arange(50), cache_dir=tmp_path, fingerprint="small", quiet=True)
+    assert sorted(path.suffix for path in tmp_path.iterdir()) == [".json", ".npy"]
 
 
 def test_projection_is_orthogonal_and_seeded():

@@ -12,14 +12,16 @@ from manicap.core.config import config_problems, write_toml
 from manicap.core.errors import UserError
 from manicap.core.seeding import stream_seed
 from manicap.evaluate.image_check import ImageCheck
+from manicap.evaluate.image_features import ImageEncoder
 from manicap.images.views import make_views, normalise
 from manicap.methods.simclr import SimCLR
 from manicap.train.config import preset_config, read_config, read_run_config
 from manicap.train.distributed import Processes
 from manicap.train.encoder_files import load_encoder
 from manicap.train.image_config import ImageConfig, preset_image_config
-from manicap.train.image_data import ImageData, open_split
+from manicap.train.image_data import ImageData, image_context, open_split
 from manicap.train.loop import pretrain
+from manicap.train.setup import build_method
 from tests.image_folder import small_image_config
 from tests.train.runner import EXECUTION, in_process, result_bytes, run_to_end, run_until_killed
 
@@ -129,6 +131,19 @@ def test_checks_are_logged_and_choose_the_best_weights(protocol, image_folder, t
     description = json.loads((tmp_path / "a" / "encoder.json").read_text())
     assert description["best_epoch"] == errors.index(min(errors))
     assert description["weights"] == "best"
+
+
+def test_a_check_encodes_once_for_both_probes(image_folder, tmp_path, monkeypatch):
+    config = small_image_config(image_folder, check_every=1)
+    encoded = []
+    own = ImageEncoder.encode
+    monkeypatch.setattr(
+        ImageEncoder, "encode", lambda self, data, quiet: encoded.append(len(data)) or own(self, data, quiet)
+    )
+    method = build_method(config, image_context(open_split(config, "train", tmp_path), config.view_recipe))
+    scores = ImageCheck(config, tmp_path)(method, epoch=0)
+    assert set(scores) == {"error", "knn", "linear"}
+    assert encoded == [86, 10]  # a tenth of the 96 training images is held out
 
 
 def test_a_check_does_not_change_what_is_trained(image_folder, tmp_path):
