@@ -19,10 +19,18 @@ Labels = NDArray[np.int64]
 class ImageScores:
     accuracy: float
     """Share of test images whose class is the first choice."""
-    top5: float
-    """Share of test images whose class is among the first five choices."""
+    top5: float | None
+    """Share of test images whose class is among the first five choices; None with five classes or fewer."""
     classes: dict[str, float]
     """Accuracy on the images of each class."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """What was measured; `from_dict` undoes it."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> "ImageScores":
+        return cls(**{"top5": None, **values})
 
 
 @dataclass(frozen=True)
@@ -72,16 +80,16 @@ class ImageEvaluation:
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON; `from_dict` undoes it."""
         plain = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "predictions"}
-        floors = {name: asdict(scores) for name, scores in self.floors.items()}
-        return plain | {"format": FORMAT, "scores": asdict(self.scores), "floors": floors}
+        floors = {name: scores.to_dict() for name, scores in self.floors.items()}
+        return plain | {"format": FORMAT, "scores": self.scores.to_dict(), "floors": floors}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "ImageEvaluation":
         if values.get("format") != FORMAT:
             raise UserError(f"an evaluation of format {values.get('format')} was given, this version reads {FORMAT}")
         plain = {key: value for key, value in values.items() if key != "format"}
-        floors = {name: ImageScores(**scores) for name, scores in values["floors"].items()}
-        return cls(**plain | {"scores": ImageScores(**values["scores"]), "floors": floors})
+        floors = {name: ImageScores.from_dict(scores) for name, scores in values["floors"].items()}
+        return cls(**plain | {"scores": ImageScores.from_dict(values["scores"]), "floors": floors})
 
     def __str__(self) -> str:
         lines = [
@@ -91,7 +99,9 @@ class ImageEvaluation:
         ]
         titles = ["encoder", *sorted(self.floors)]
         columns = [self.scores, *(self.floors[name] for name in titles[1:])]
-        rows = [("accuracy", [scores.accuracy for scores in columns]), ("top 5", [scores.top5 for scores in columns])]
+        rows = [("accuracy", [scores.accuracy for scores in columns])]
+        top5 = [scores.top5 for scores in columns if scores.top5 is not None]
+        rows += [("top 5", top5)] if len(top5) == len(columns) else []
         rows += [(f"  {name}", [scores.classes[name] for scores in columns]) for name in self.scores.classes]
         first = max(len(name) for name, _ in rows)
         lines.append(" " * first + "".join(f"  {title:>9}" for title in titles))
@@ -105,4 +115,5 @@ def score_classes(scores: NDArray[np.floating[Any]], labels: Labels, class_names
     hits = order == labels[:, None]
     first = hits[:, 0]
     classes = {name: float(first[labels == c].mean()) for c, name in enumerate(class_names) if (labels == c).any()}
-    return ImageScores(float(first.mean()), float(hits.any(1).mean()), classes)
+    top5 = float(hits.any(1).mean()) if len(class_names) > 5 else None
+    return ImageScores(float(first.mean()), top5, classes)

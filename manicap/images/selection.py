@@ -5,6 +5,7 @@ from pathlib import Path
 from manicap.core.errors import UserError, unknown_choice
 from manicap.core.seeding import numpy_generator
 from manicap.images.dataset import ImageDataset, Split, subset
+from manicap.images.inventory import ARCHIVES
 from manicap.images.registry import open_dataset
 
 NAMED = ("cifar10", "stl10")
@@ -22,6 +23,14 @@ def require_dataset(dataset: str) -> None:
         is_folder = False
     if not is_folder:
         raise unknown_choice("dataset", dataset, [*NAMED, "the path of an image folder"])
+
+
+def has_images(dataset: str, data_dir: Path) -> bool:
+    """Whether the images are on this disk, so that nothing would be downloaded."""
+    if dataset not in NAMED:
+        return Path(dataset).is_dir()
+    archive = ARCHIVES[dataset]
+    return (data_dir / dataset / archive.folder).is_dir() or (data_dir / dataset / archive.file_name).is_file()
 
 
 def open_images(

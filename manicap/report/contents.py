@@ -142,6 +142,8 @@ class RunPage:
     diagnosis: Diagnosis | None = None
     published_source: str = ""
     """Where the published numbers are from."""
+    probe_note: str = ""
+    """How the scores were probed, in one sentence."""
 
 
 def check_page(page: RunPage) -> None:

@@ -82,15 +82,16 @@ def _drawings_of(part: Summary) -> list[Drawing]:
     found = []
     for sweep in part.sweeps:
         varied = sweep.varied.replace("_", " ")
-        caption = f"{metric} on {title_of(sweep.dataset)} over {varied} ({where}), with 95 % intervals over seeds."
+        intervals = ", with 95 % intervals over seeds" if part.num_seeds > 1 else ", one run each"
+        caption = f"{metric} on {title_of(sweep.dataset)} over {varied} ({where}){intervals}."
         name = f"{sweep.varied} {Path(sweep.dataset).name} {where}"
         found.append(_drawing(name, caption, partial(draw_sweep, sweep, metric)))
-    caption = f"{metric} on each dataset ({where}); bars are means, whiskers standard deviations over seeds."
+    bars = "bars are means, whiskers standard deviations over seeds" if part.num_seeds > 1 else "bars are single runs"
+    caption = f"{metric} on each dataset ({where}); {bars}."
     found.append(_drawing(f"bars {where}", caption, lambda: draw_bars(part)))
     if part.profiles:
-        caption = (
-            f"Performance profiles ({where}): share of all runs above a {metric}, with stratified bootstrap 95 % bands."
-        )
+        bands = ", with stratified bootstrap 95 % bands" if part.num_seeds > 1 else ""
+        caption = f"Performance profiles ({where}): share of all runs above a {metric}{bands}."
         found.append(_drawing(f"profiles {where}", caption, lambda: draw_profiles(part)))
     return found
 
@@ -120,7 +121,7 @@ def _draw_bars_of(panel: Axes, part: Summary, datasets: Sequence[str], label: st
         [i + offset for i, _ in measured],
         [scores.mean() for _, scores in measured],
         width,
-        yerr=[scores.std(ddof=1) if len(scores) > 1 else 0.0 for _, scores in measured],
+        yerr=[scores.std(ddof=1) if len(scores) > 1 else np.nan for _, scores in measured],  # NaN draws nothing
         label=label,
         color=PALETTE[index % len(PALETTE)],
         hatch=HATCHES[index // len(PALETTE) % len(HATCHES)],

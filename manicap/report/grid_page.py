@@ -16,6 +16,7 @@ from manicap.report.grid_tables import (
     difference,
     published,
     score,
+    what_is_shown,
 )
 
 HINT = "Point at a number, or touch it, for its runs."
@@ -80,7 +81,7 @@ def _scores(parts: Sequence[Summary]) -> str:
 def _panel(part: Summary) -> str:
     table = part.table
     label = f"{METRICS[part.metric]}, {part.evaluation}"
-    note = f"Mean ± standard deviation over seeds. {BOLD_RULE}"
+    note = f"{what_is_shown(part)}. {BOLD_RULE}"
     if table.compared:
         note += f" Published: {SOURCE if part.grid.domain == 'atari' else IMAGE_SOURCE}."
     return (
@@ -90,8 +91,8 @@ def _panel(part: Summary) -> str:
         f"{_score_table(table, label)}</div>"
         f'<output class="readout details">{HINT}</output></div>'
         f"<h3>Over all runs</h3>"
-        f'<p class="note">With stratified bootstrap 95 % intervals; differences (paired by dataset and seed) and the'
-        f" probability of improvement are to {escape(part.grid.baseline)}.</p>"
+        f'<p class="note">{"With stratified bootstrap 95 % intervals. " * (part.num_seeds > 1)}Differences (paired by'
+        f" dataset and seed) and the probability of improvement are to {escape(part.grid.baseline)}.</p>"
         f'<div class="scroll" role="region" tabindex="0" aria-label="Over all runs, {escape(label)}">'
         f"{_aggregate_table(part)}</div></div>"
     )

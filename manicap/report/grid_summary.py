@@ -119,6 +119,11 @@ class Summary:
             if score.evaluation == evaluation and metric in score.metrics:
                 self.scores[score.dataset, score.column][score.seed] = score
 
+    @property
+    def num_seeds(self) -> int:
+        """Runs of the column and dataset that have the most: with one there are no deviations and no intervals."""
+        return max(map(len, self.scores.values()), default=0)
+
     def values(self, dataset: str, column: str) -> dict[int, float]:
         """Seed to score."""
         runs = self.scores.get((dataset, column), {})

@@ -60,12 +60,13 @@ def markdown(title: str, caveat: str, parts: Sequence[Summary]) -> str:
         table = part.table
         lines += [f"## {METRICS[part.metric]}, {escape_markdown(part.evaluation)}", ""]
         head, rows = _plain_table(table, escape_markdown, bold="**{}**")
-        lines += [*_markdown_table(head, rows), "", f"{_layout_note(table)} {BOLD_RULE}", ""]
+        lines += [*_markdown_table(head, rows), "", f"{_layout_note(part)} {BOLD_RULE}", ""]
         aggregates = [(aggregate_cells(row), row.is_distinct) for row in part.aggregates]
         body = [
             [escape_markdown(c[0]), *c[1:5], f"**{c[5]}**" if bold and c[5] else c[5], c[6]] for c, bold in aggregates
         ]
-        lines += [f"Over all runs, with 95 % intervals; differences to {escape_markdown(part.grid.baseline)}.", ""]
+        intervals = ", with 95 % intervals" if part.num_seeds > 1 else ""
+        lines += [f"Over all runs{intervals}; differences to {escape_markdown(part.grid.baseline)}.", ""]
         lines += [*_markdown_table(AGGREGATE_HEAD, body), ""]
     return "\n".join(lines)
 
@@ -74,7 +75,7 @@ def latex(title: str, parts: Sequence[Summary]) -> str:
     lines = [f"% {' '.join(title.split())}"]
     for part in parts:
         table = part.table
-        caption = f"{METRICS[part.metric]}, {part.evaluation}: {_layout_note(table)} {BOLD_RULE}"
+        caption = f"{METRICS[part.metric]}, {part.evaluation}: {_layout_note(part)} {BOLD_RULE}"
         head, rows = _plain_table(table, escape_tex, bold="\\textbf{{{}}}")
         lines += [
             "\\begin{table*}[t]",
@@ -136,9 +137,13 @@ def _plain_table(table: ScoreTable, escape: Callable[[str], str], bold: str) -> 
     return head, rows
 
 
-def _layout_note(table: ScoreTable) -> str:
-    what = "Mean ± standard deviation over seeds"
-    return f"{what}; published means and ours minus them beside." if table.compared else f"{what}."
+def _layout_note(part: Summary) -> str:
+    what = what_is_shown(part)
+    return f"{what}; published means and ours minus them beside." if part.table.compared else f"{what}."
+
+
+def what_is_shown(part: Summary) -> str:
+    return "Mean ± standard deviation over seeds" if part.num_seeds > 1 else "One run each"
 
 
 def _markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:

@@ -40,7 +40,8 @@ class ImagePage:
     """As named in the published scores."""
     overall: ImageScore
     """Accuracy; its value is the page's headline."""
-    top5: ImageScore
+    top5: ImageScore | None = None
+    """The class is among the first five choices; None where there are hardly more classes than that."""
     classes: tuple[ImageScore, ...] = ()
     published: tuple[tuple[str, float], ...] = ()
     """Accuracy by method."""
@@ -51,3 +52,5 @@ class ImagePage:
     charts: tuple[Chart, ...] = ()
     neighbors: tuple[NeighborRow, ...] = ()
     diagnosis: Diagnosis | None = None
+    probe_note: str = ""
+    """How the scores were probed, in one sentence."""

@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manicap.bench.published import IMAGE_SOURCE, published_image_accuracy
-from manicap.core.errors import Failure, UserError
 from manicap.core.files import atomic_write
 from manicap.core.results import read_result
 from manicap.evaluate.image_result import ImagePredictions
 from manicap.images.dataset import ImageRows
-from manicap.images.selection import open_images
-from manicap.report.contents import Chart, Fact, Series
+from manicap.images.selection import has_images, open_images
+from manicap.report.contents import Fact
+from manicap.report.curves import training_charts
 from manicap.report.diagnostics import observation_charts, read_diagnosis
 from manicap.report.image_contents import ImagePage, ImageScore, NeighborRow, Picture
 from manicap.report.page import build_page
@@ -33,15 +33,16 @@ def write_image_page(run_dir: Path, data_dir: Path) -> Path:
         title=f"{result['dataset']}: {result['method']}",
         method=result["method"],
         overall=_score("accuracy", evaluation, "accuracy"),
-        top5=_score("among the first five", evaluation, "top5"),
+        top5=_score("among the first five", evaluation, "top5") if "top5" in evaluation["scores"] else None,
         classes=tuple(_score(name, evaluation, "classes", name) for name in evaluation["scores"]["classes"]),
         published=tuple(published_image_accuracy(result["dataset"]).items()),
         published_source=IMAGE_SOURCE,
         caveat="; ".join(differences) + "." if differences else "",
         facts=_facts(result),
-        charts=(*_charts(run_dir), *observation_charts(run_dir)),
+        charts=(*training_charts(read_log(run_dir, METRICS)), *observation_charts(run_dir)),
         neighbors=_neighbors(run_dir, result, data_dir),
         diagnosis=read_diagnosis(run_dir),
+        probe_note=_probe_note(evaluation),
     )
     path = run_dir / "report.html"
     atomic_write(path, build_page(page).encode())
@@ -76,33 +77,27 @@ def _facts(result: Mapping[str, Any]) -> tuple[Fact, ...]:
     return tuple(Fact(name, value) for name, value in entries.items())
 
 
-def _charts(run_dir: Path) -> tuple[Chart, ...]:
-    """Loss and its parts over steps, the capacity's share of its bound, and the checks."""
-    lines = read_log(run_dir, METRICS)
-    train, checks = ([line for line in lines if line["split"] == split] for split in ("train", "check"))
-
-    def series(name: str, points: list[dict[str, Any]], key: str) -> Series:
-        return Series(name, tuple(point["step"] for point in points), tuple(point[key] for point in points))
-
-    charts = []
-    if train:
-        charts.append(Chart("Loss", (series("training", train, "loss"),)))
-    if train and "capacity_percent" in train[0]:
-        title = "Nuclear norm, percent of its bound"
-        charts.append(Chart(title, (series("training", train, "capacity_percent"),)))
-    if checks:
-        found = (series("nearest neighbours", checks, "knn"), series("short linear probe", checks, "linear"))
-        charts.append(Chart("Accuracy of the checks", found))
-    return tuple(charts)
+def _probe_note(evaluation: Mapping[str, Any]) -> str:
+    options = evaluation["probe_options"]
+    if evaluation["probe"] == "knn":
+        return f"The {options['k']} training images nearest to a test image, by frozen features, vote for its class."
+    if options["features"] == "cached":
+        return "The probe is trained on labelled training images and sees frozen features."
+    statistics = "follow these views" if options["statistics"] == "moving" else "are frozen too"
+    return (
+        "The probe is trained on new views of labelled training images in every epoch."
+        f" The encoder's weights are frozen; its batch statistics {statistics}."
+    )
 
 
 def _neighbors(run_dir: Path, result: Mapping[str, Any], data_dir: Path) -> tuple[NeighborRow, ...]:
-    """Test images with their nearest training images; nothing if the images are no longer there."""
+    """Test images with their nearest training images; nothing if the images are no longer the same."""
     config = result["pretrain_config"]
-    try:
-        train = open_images(config["dataset"], "train", data_dir, config.get("num_images"))
-        test = open_images(config["dataset"], "test", data_dir)
-    except (UserError, Failure):
+    if not has_images(config["dataset"], data_dir):
+        return ()
+    train = open_images(config["dataset"], "train", data_dir, config.get("num_images"))
+    test = open_images(config["dataset"], "test", data_dir)
+    if f"{train.fingerprint}-{test.fingerprint}" != result["evaluation"]["store"]:
         return ()
     predictions = ImagePredictions.load(run_dir / "predictions.npz", result["predictions_sha256"])
     names = test.class_names

@@ -37,8 +37,8 @@ def scores(page: ImagePage) -> str:
     names = f'<th scope="col" class="first">untrained</th><th scope="col">commonest</th>{head}'
     cells = "".join(f"<td>{_accuracy(value)}</td>" for _, value in page.published)
     empty = "<td>–</td>" * len(page.published)
-    body = _score_row(page.overall, cells) + _score_row(page.top5, empty)
-    note = "The probe is trained on labelled training images and sees frozen features."
+    body = _score_row(page.overall, cells) + ("" if page.top5 is None else _score_row(page.top5, empty))
+    note = escape(page.probe_note)
     if page.published:
         note += f" Columns under “published” are as printed. {escape(page.published_source)}"
     table = (

@@ -19,7 +19,6 @@ from manicap.core.results import read_result
 from manicap.evaluate.positions import AxisMap, estimate_positions
 from manicap.evaluate.result import Predictions
 from manicap.report.contents import (
-    Chart,
     Fact,
     Marker,
     MarkerAxis,
@@ -28,16 +27,21 @@ from manicap.report.contents import (
     RunPage,
     Score,
     ScoreRow,
-    Series,
     Track,
     VariableScore,
 )
+from manicap.report.curves import training_charts
 from manicap.report.diagnostics import observation_charts, read_diagnosis
 from manicap.report.page import build_page
 from manicap.report.png import frame_text
 from manicap.train.logs import METRICS, read_log
 
 PLAYER_FRAMES = 300
+PROBE_NOTES = {
+    "linear": "Probes are linear and see frozen features.",
+    "logistic": "Probes are logistic regressions, fitted until they converge, and see frozen features.",
+    "knn": "The training frames nearest to a frame, by frozen features, vote for its values.",
+}
 POSITION_FRAMES = 1500
 
 
@@ -57,10 +61,11 @@ def write_run_page(run_dir: Path, data_dir: Path) -> Path:
         caveat="; ".join(result["differences_from_paper"]) + "." if result["differences_from_paper"] else "",
         facts=_facts(result),
         variables=_variables(result),
-        charts=(*_charts(run_dir), *observation_charts(run_dir)),
+        charts=(*training_charts(read_log(run_dir, METRICS)), *observation_charts(run_dir)),
         player=_player(run_dir, result, data_dir),
         diagnosis=read_diagnosis(run_dir),
         published_source=SOURCE,
+        probe_note=PROBE_NOTES[result["evaluation"]["probe"]],
     )
     atomic_write(path, build_page(page).encode())
     return path
@@ -127,44 +132,38 @@ def _facts(result: Mapping[str, Any]) -> tuple[Fact, ...]:
         "Game": find_game(result["game"]).title,
         "Method": f"{result['method']} ({settings})",
         "Seed": str(result["seed"]),
-        "Trained on": f"{config['collect_steps']:,} frames of random play, {result['training']['steps']:,} steps",
+        "Trained on": _training(result),
         "Probed": f"{probe_input}, {evaluation['width']:,} features, {evaluation['probe']} probe",
         "Probe frames": ", ".join(f"{counts[f'frames_{name}']:,} {name}" for name in ("train", "val", "test")),
         "Protocol": evaluation["protocol"],
         "Annotations": evaluation["annotation_set"],
-        **({"Supervised": f"the same steps on the labels, {above['width']:,} features"} if above else {}),
+        **(
+            {"Supervised": f"trained on the labels, with the same budget of steps, {above['width']:,} features"}
+            if above
+            else {}
+        ),
         "Versions": ", ".join(f"{name} {number}" for name, number in sorted(result["versions"].items())),
     }
     return tuple(Fact(name, value) for name, value in entries.items())
 
 
-def _charts(run_dir: Path) -> tuple[Chart, ...]:
-    """Loss over steps with the validation, and each part of the training loss."""
-    lines = read_log(run_dir, METRICS)
-    train = [line for line in lines if line["split"] == "train"]
-    val = [line for line in lines if line["split"] == "val"]
-    if not train:
-        return ()
-
-    def series(name: str, points: list[dict[str, Any]], key: str) -> Series:
-        return Series(name, tuple(point["step"] for point in points), tuple(point[key] for point in points))
-
-    parts = [key for key in val[0] if key not in ("split", "epoch", "step", "loss")] if val else []
-    charts = [Chart("Loss", (series("training", train, "loss"), series("validation", val, "loss")))]
-    charts += [Chart(f"Part: {key}", (series("training", train, key), series("validation", val, key))) for key in parts]
-    if "capacity_percent" in train[0]:
-        title = "Nuclear norm, percent of its bound"
-        charts.append(Chart(title, (series("training", train, "capacity_percent"),)))
-    return tuple(charts)
+def _training(result: Mapping[str, Any]) -> str:
+    steps, frames = result["training"]["steps"], result["pretrain_config"]["collect_steps"]
+    if not steps:
+        return "nothing: the network is as it was initialised"
+    labels = " with their labels" if result["method"] == "supervised" else ""
+    return f"{frames:,} frames of random play{labels}, {steps:,} steps"
 
 
 def _player(run_dir: Path, result: Mapping[str, Any], data_dir: Path) -> Player | None:
-    """The longest stretch of test frames, with true and decoded values; None if the store is no longer there."""
+    """The longest stretch of test frames, with true and decoded values; None if the store is no longer the same."""
     evaluation = from_dict(EvaluationConfig, result["evaluation_config"], source=str(run_dir / "result.json"))
     path = store_path(evaluation.store_config(result["game"], result["seed"]), data_dir)
     if not path.is_dir():
         return None
     store = open_store(path)
+    if store.fingerprint != result["evaluation"]["store"]:
+        return None
     predictions = Predictions.load(run_dir / "predictions.npz", result["predictions_sha256"])
     # A stretch of one life: rows in order, whatever duplicates were taken out between them.
     lives, counts = np.unique(predictions.episodes, return_counts=True)

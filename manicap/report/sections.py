@@ -48,7 +48,7 @@ def scores(page: RunPage) -> str:
     """Two tables, F1 and accuracy; without styles both are there, one under the other."""
     methods = list(dict.fromkeys(item.method for row in (*page.rows, page.overall) for item in row.published))
     source = f" {escape(page.published_source)}" if page.published_source else ""
-    note = "Probes are linear and see frozen features. F1 is weighted by how often a value occurs."
+    note = f"{escape(page.probe_note)} F1 is weighted by how often a value occurs."
     if page.converged is not None:
         note += (
             " The protocol's probe stops early on features that it learns slowly; the converged probe, a logistic"
@@ -117,7 +117,7 @@ def variables(page: RunPage) -> str:
         '<span>1</span></th><th scope="col">F1</th><th scope="col">Accuracy</th><th scope="col">Untrained</th>'
         '<th scope="col">Commonest</th></tr></thead>'
     )
-    note = '<p class="note">F1 of each variable’s own probe; what a bar adds beyond the marks was learned.</p>'
+    note = '<p class="note">F1 of each variable, with a mark where each reference stands.</p>'
     return section("variables", "Scores by variable", f'{note}{legend}<table class="bars">{head}{body}</table>')
 
 

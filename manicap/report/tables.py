@@ -65,7 +65,8 @@ def image_job_table(results: Sequence[Mapping[str, Any]]) -> Table:
         row(name, "classes", name)
     table.add_section()
     row("all", "accuracy", style="bold")
-    row("all, among the first five", "top5")
+    if all("top5" in result["evaluation"]["scores"] for result in results):
+        row("all, among the first five", "top5")
     published = published_image_accuracy(first["dataset"])
     if published:
         table.add_section()

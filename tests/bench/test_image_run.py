@@ -2,6 +2,7 @@
 
 import json
 import math
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,11 +14,13 @@ from manicap.bench.published import published_image_accuracy
 from manicap.cli.main import main
 from manicap.core.config import config_hash
 from manicap.core.errors import UserError
+from manicap.core.printing import plain_console
 from manicap.core.results import read_result
 from manicap.evaluate.compare import compare
 from manicap.evaluate.feature_cache import remove_features
 from manicap.evaluate.image_features import ImageEncoder
 from manicap.report.image_page import write_image_page
+from manicap.report.tables import image_job_table
 from manicap.train.setup import Execution
 from tests.image_folder import small_image_config
 
@@ -68,18 +71,36 @@ def test_all_probes_of_a_run_share_its_features(job, monkeypatch):
         ),
     )
     remove_features(run_dir)
-    first = evaluate_image_run(run_dir, replace(EVALUATION, probe="knn", neighbors=7), quiet=True)
+    first = evaluate_image_run(run_dir, replace(EVALUATION, probe="knn", neighbors=7), threads=1, quiet=True)
     assert encoded == ["train", "test"] * 2  # the encoder's own, and those of the untrained network
-    evaluate_image_run(run_dir, replace(EVALUATION, probe="knn", neighbors=8), quiet=True)
+    evaluate_image_run(run_dir, replace(EVALUATION, probe="knn", neighbors=8), threads=1, quiet=True)
     assert len(encoded) == 4
     # The same numbers as from features computed anew.
     remove_features(run_dir)
     result_path = run_dir / "results" / f"{config_hash(replace(EVALUATION, probe='knn', neighbors=7))}.json"
     result_path.unlink()
-    again = evaluate_image_run(run_dir, replace(EVALUATION, probe="knn", neighbors=7), quiet=True)
+    again = evaluate_image_run(run_dir, replace(EVALUATION, probe="knn", neighbors=7), threads=1, quiet=True)
     assert len(encoded) == 8
     assert again["evaluation"]["scores"] == first["evaluation"]["scores"]
     assert again["evaluation"]["floors"] == first["evaluation"]["floors"]
+
+
+def test_a_page_says_what_the_probe_was_and_leaves_out_what_means_nothing(job, image_folder, tmp_path, capsys):
+    run_dir = tmp_path / job["simclr-c+"][0].name
+    shutil.copytree(job["simclr-c+"][0], run_dir)
+    page = write_image_page(run_dir, tmp_path).read_text()
+    assert "The probe is trained on labelled training images and sees frozen features." in page
+    assert "among the first five" not in page  # of four classes
+    assert "Part of the loss: contrast" in page
+    assert "Part of the loss: capacity" in page
+    evaluation = replace(EVALUATION, probe="knn")
+    config = small_image_config(image_folder, "simclr-c+", max_steps=3)
+    run_image_job(config, evaluation, (0,), EXECUTION, tmp_path)
+    page = write_image_page(run_dir, tmp_path).read_text()
+    assert "The 20 training images nearest to a test image, by frozen features, vote for its class." in page
+    assert "is trained on" not in page
+    plain_console().print(image_job_table([read_result(run_dir / "result.json")]))
+    assert "first five" not in capsys.readouterr().out
 
 
 def test_compare_ranks_image_runs_and_refuses_what_differs(job, capsys):

@@ -87,6 +87,29 @@ def test_the_page_is_built_from_the_files_alone(job, data_dir):
     assert text == write_run_page(job["st-dim"][0], data_dir).read_text()
 
 
+def test_a_page_says_what_the_probe_was_and_what_was_trained(job, data_dir, tmp_path):
+    texts = {}
+    for method, probe in (("st-dim", "linear"), ("st-dim", "knn"), ("random-cnn", "logistic")):
+        run_dir = tmp_path / f"{method}-{probe}"
+        shutil.copytree(job[method][0], run_dir)
+        result = read_result(run_dir / "result.json")
+        write_result(run_dir / "result.json", {**result, "evaluation": {**result["evaluation"], "probe": probe}})
+        texts[probe] = write_run_page(run_dir, data_dir).read_text()
+    assert "Probes are linear and see frozen features." in texts["linear"]
+    assert "Probes are linear" not in texts["knn"] + texts["logistic"]
+    assert "The training frames nearest to a frame, by frozen features, vote for its values." in texts["knn"]
+    assert "nothing: the network is as it was initialised" in texts["logistic"]
+
+
+def test_a_page_shows_no_frames_of_another_store(job, data_dir, tmp_path):
+    run_dir = tmp_path / "run"
+    shutil.copytree(job["st-dim"][0], run_dir)
+    assert 'id="player"' in write_run_page(run_dir, data_dir).read_text()
+    result = read_result(run_dir / "result.json")
+    write_result(run_dir / "result.json", {**result, "evaluation": {**result["evaluation"], "store": "another"}})
+    assert 'id="player"' not in write_run_page(run_dir, data_dir).read_text()
+
+
 def test_compare_prints_intervals_and_refuses_to_rank_different_widths(job, data_dir, capsys):
     paths = [str(path) for method in job for path in job[method]]
     flags = ["--probe-steps", "1600", "--probe", "knn", "--data-dir", str(data_dir), "--threads", "1"]

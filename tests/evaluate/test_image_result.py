@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,6 +16,16 @@ def test_accuracies_by_hand():
     found = score_classes(scores, np.array([2, 1, 2, 0]), NAMES)
     assert (found.accuracy, found.top5) == (0.5, 0.75)
     assert found.classes == {"a": 0.0, "b": 0.0, "c": 1.0}  # classes without a test image have no accuracy
+
+
+def test_with_five_classes_every_one_is_among_the_first_five_so_nothing_is_said():
+    found = score_classes(np.eye(5), np.arange(5), NAMES[:5])
+    assert found.top5 is None
+    assert found.to_dict() == {"accuracy": 1.0, "classes": dict.fromkeys(NAMES[:5], 1.0)}
+    assert ImageScores.from_dict(found.to_dict()) == found
+    text = str(replace(evaluation(), scores=found, floors={}))
+    assert "accuracy" in text
+    assert "top 5" not in text
 
 
 def test_of_equal_scores_the_first_class_is_chosen():
