@@ -14,11 +14,12 @@ from typing import Any, Literal
 from manicap.atari.annotations import ANNOTATION_SETS
 from manicap.atari.protocol import ProtocolName, find_protocol
 from manicap.atari.store import StoreConfig
+from manicap.bench.same_data import current_result, store_fingerprint
 from manicap.core.config import check_config, config_hash, to_dict
 from manicap.core.errors import UserError, unknown_choice
 from manicap.core.paths import DATA_DIR
 from manicap.core.ranges import Count, Width
-from manicap.core.results import known_result, read_result, write_result
+from manicap.core.results import read_result, write_result
 from manicap.evaluate.evaluation import evaluate
 from manicap.evaluate.probes import ProbeInit
 from manicap.methods.base import MethodContext, PresetName, ProbeInput
@@ -82,9 +83,11 @@ def evaluate_run(
     check_config(config)
     encoder = load_encoder(run_dir, config.probe_input)
     path = result_path(run_dir, config)
-    if (known := known_result(path, encoder.fingerprint)) is not None:
-        return known
     pretrain_config = read_config(run_dir / "config.toml")
+    probe_store = config.store_config(pretrain_config.game, pretrain_config.seed)
+    known = current_result(path, encoder.fingerprint, lambda: store_fingerprint(probe_store, data_dir))
+    if known is not None:
+        return known
     set_threads(threads)
     evaluation = evaluate(
         encoder,

@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 from manicap.bench.evaluation import result_path, training_facts
+from manicap.bench.same_data import current_result, probe_images_fingerprint
 from manicap.core.config import check_config, to_dict
 from manicap.core.errors import UserError
 from manicap.core.paths import DATA_DIR
 from manicap.core.ranges import Count, Positive
-from manicap.core.results import known_result, read_result, write_result
+from manicap.core.results import read_result, write_result
 from manicap.evaluate.image_evaluation import PROTOCOLS, ImageBench, ProbeName, evaluate_images
 from manicap.evaluate.image_neighbors import NeighborsConfig
 from manicap.evaluate.image_probe import LinearProbeConfig
@@ -80,7 +81,8 @@ def evaluate_image_run(
     run_config = read_image_config(run_dir)
     encoder = load_encoder(run_dir, config.probe_input, chosen_weights(run_dir, run_config, config))
     path = result_path(run_dir, config)
-    if (known := known_result(path, encoder.fingerprint)) is not None:
+    known = current_result(path, encoder.fingerprint, lambda: probe_images_fingerprint(run_config, data_dir))
+    if known is not None:
         return known
     set_threads(threads)
     bench = replace(open_bench(run_config, config, data_dir, quiet), cache_dir=run_dir / "features")

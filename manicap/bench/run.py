@@ -9,6 +9,7 @@ from typing import Any
 from manicap.bench.checks import AnyEvaluation, check_job, prepare_data
 from manicap.bench.differences import differences_from_paper
 from manicap.bench.evaluation import EvaluationConfig, evaluate_run, result_path
+from manicap.bench.same_data import require_same_data
 from manicap.core.files import atomic_write
 from manicap.core.paths import DATA_DIR, RUNS_DIR
 from manicap.core.results import write_result
@@ -72,6 +73,7 @@ def announce(config: RunConfig, evaluation: AnyEvaluation, run_dir: Path, execut
     """Say what becomes of a run, and prepare the data of one that is still to be trained; the first process alone."""
     if not is_first_process():
         return
+    require_same_data(config, run_dir, data_dir)
     is_trained = (run_dir / "encoder.json").is_file()
     if not execution.quiet:
         print(f"{run_dir}: {'trained before' if is_trained else 'training'}", file=sys.stderr)

@@ -22,7 +22,7 @@ from manicap.evaluate.image_features import ImageEncoder
 from manicap.report.image_page import write_image_page
 from manicap.report.tables import image_job_table
 from manicap.train.setup import Execution
-from tests.image_folder import small_image_config
+from tests.image_folder import small_image_config, write_image_folder
 
 EVALUATION = ImageEvaluationConfig(probe_epochs=3, neighbors=20)
 EXECUTION = Execution(threads=1, quiet=True)
@@ -101,6 +101,44 @@ def test_a_page_says_what_the_probe_was_and_leaves_out_what_means_nothing(job, i
     assert "is trained on" not in page
     plain_console().print(image_job_table([read_result(run_dir / "result.json")]))
     assert "first five" not in capsys.readouterr().out
+
+
+def test_a_changed_folder_does_not_return_the_old_score(tmp_path):
+    folder = write_image_folder(tmp_path / "stripes", num_train=8, num_test=2)
+    config = small_image_config(folder, "simclr", max_steps=2)
+    evaluation = replace(EVALUATION, neighbors=5, probe="knn")
+
+    def job():
+        return run_image_job(config, evaluation, (0,), EXECUTION, tmp_path / "runs", tmp_path)[0]
+
+    before = read_result(job() / "result.json")["evaluation"]
+    # Test images: the encoder is still the run's, and is probed on what is there now.
+    picture = folder / "test" / "down" / "000.png"
+    old = picture.read_bytes()
+    shutil.copy(folder / "test" / "across" / "000.png", picture)
+    after = read_result(job() / "result.json")["evaluation"]
+    assert after["store"] != before["store"]
+    picture.write_bytes(old)
+    assert read_result(job() / "result.json")["evaluation"]["scores"] == before["scores"]
+    # Training images: the run was trained on others.
+    shutil.copy(folder / "train" / "across" / "000.png", folder / "train" / "down" / "000.png")
+    with pytest.raises(UserError, match=r"the dataset of .* has changed since the run was trained on it \(fingerprint"):
+        job()
+    # Without its images a run keeps the result that names them.
+    shutil.rmtree(folder)
+    run_dir = next((tmp_path / "runs").iterdir())
+    assert evaluate_image_run(run_dir, evaluation, tmp_path, 1, quiet=True)["evaluation"]["store"] == before["store"]
+
+
+def test_a_damaged_result_is_measured_again(job, tmp_path, capsys):
+    run_dir = tmp_path / "run"
+    shutil.copytree(job["simclr"][0], run_dir)
+    path = run_dir / "results" / f"{config_hash(EVALUATION)}.json"
+    expected = read_result(path)["evaluation"]["scores"]
+    path.write_bytes(path.read_bytes().replace(b"0.", b"1.", 1))
+    assert evaluate_image_run(run_dir, EVALUATION, tmp_path, 1, quiet=True)["evaluation"]["scores"] == expected
+    assert "measured again: " in capsys.readouterr().err
+    assert read_result(path)["evaluation"]["scores"] == expected
 
 
 def test_compare_ranks_image_runs_and_refuses_what_differs(job, capsys):

@@ -7,9 +7,11 @@ import re
 import shutil
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from rich.console import Console
 
+from manicap.atari.store import StoreConfig, store_path, write_manifest
 from manicap.bench.evaluation import EvaluationConfig, evaluate_run
 from manicap.bench.run import run_job, supervised_config
 from manicap.cli.main import main
@@ -99,6 +101,38 @@ def test_a_page_says_what_the_probe_was_and_what_was_trained(job, data_dir, tmp_
     assert "Probes are linear" not in texts["knn"] + texts["logistic"]
     assert "The training frames nearest to a frame, by frozen features, vote for its values." in texts["knn"]
     assert "nothing: the network is as it was initialised" in texts["logistic"]
+
+
+def test_another_store_does_not_return_the_old_score(job, data_dir, tmp_path):
+    stores = tmp_path / "data"
+    config = read_config(job["st-dim"][0] / "config.toml")
+    probe_store = StoreConfig(config.game, EVALUATION.probe_steps, 0, "probe")
+    for store in (config.store_config, probe_store):
+        shutil.copytree(store_path(store, data_dir), store_path(store, stores))
+    runs_dir = tmp_path / "runs"
+    run_dir = runs_dir / config.run_name
+    shutil.copytree(job["st-dim"][0], run_dir)
+    before = evaluate_run(run_dir, EVALUATION, stores, 1, quiet=True)
+    assert before == evaluate_run(job["st-dim"][0], EVALUATION, data_dir, 1, quiet=True)
+
+    def darken(store):
+        """As another version of the emulator might draw it."""
+        path = store_path(store, stores)
+        frames = np.load(path / "frames.npy")
+        np.save(path / "frames.npy", frames // 2)
+        write_manifest(path, store, len(open_episodes(path)))
+
+    darken(probe_store)
+    assert (
+        evaluate_run(run_dir, EVALUATION, stores, 1, quiet=True)["evaluation"]["store"] != before["evaluation"]["store"]
+    )
+    darken(config.store_config)
+    with pytest.raises(UserError, match=r"the store of .* has changed since the run was trained on it"):
+        run_job(config, EVALUATION, (config.seed,), EXECUTION, runs_dir, stores)
+
+
+def open_episodes(path):
+    return np.load(path / "episodes.npy")
 
 
 def test_a_page_shows_no_frames_of_another_store(job, data_dir, tmp_path):
