@@ -17,9 +17,11 @@ from manicap.bench.checks import AnyEvaluation, prepare_data
 from manicap.bench.domains import DOMAINS
 from manicap.bench.evaluation import result_path
 from manicap.bench.grid import Cell
+from manicap.bench.same_data import is_of_data, probe_data
 from manicap.core.errors import Failure, Interruption, UserError
 from manicap.core.files import exclusive_lock, write_json
 from manicap.core.results import read_result
+from manicap.evaluate.feature_cache import remove_features
 from manicap.train.encoder_files import read_description
 from manicap.train.setup import Execution
 
@@ -76,7 +78,7 @@ def run_cell(job: Job, show: ShowRun | None = None) -> Outcome:
     name = job.cell.name
     try:
         with exclusive_lock(job.run_dir / ".cell.lock", on_wait=give_way):
-            if not is_done(job.cell, job.runs_dir):
+            if not is_current(job.cell, job.runs_dir, job.data_dir):
                 _set_damaged_aside(job.cell, job.runs_dir)
                 _run(job)
                 if show is not None:
@@ -100,13 +102,25 @@ def _run(job: Job) -> None:
     domain = DOMAINS[config.domain]
     if not (job.run_dir / "encoder.json").is_file():  # the job itself sees to the first way of probing
         prepare_data(config, evaluations[1:], job.data_dir, execution.threads, execution.quiet)
-    domain.run_job(config, evaluations[0], (config.seed,), execution, job.runs_dir, job.data_dir)
+    places = (job.runs_dir, job.data_dir)
+    domain.run_job(config, evaluations[0], (config.seed,), execution, *places, keep_features=True)
     for evaluation in evaluations[1:]:
         domain.evaluate_run(job.run_dir, evaluation, job.data_dir, execution.threads, execution.quiet)
+    remove_features(job.run_dir)
 
 
 def is_done(cell: Cell, runs_dir: Path) -> bool:
     return all(measured(runs_dir / cell.name, evaluation) is not None for evaluation in cell.evaluations)
+
+
+def is_current(cell: Cell, runs_dir: Path, data_dir: Path) -> bool:
+    """Done, and measured on the data that is on this disk, if any is."""
+    run_dir = runs_dir / cell.name
+    for evaluation in cell.evaluations:
+        result = measured(run_dir, evaluation)
+        if result is None or not is_of_data(result, probe_data(cell.config, evaluation, data_dir)):
+            return False
+    return True
 
 
 def measured(run_dir: Path, evaluation: AnyEvaluation) -> dict[str, Any] | None:

@@ -13,6 +13,7 @@ from manicap.core.config import check_config, from_dict, to_dict
 from manicap.core.errors import UserError
 from manicap.core.results import read_result
 from manicap.evaluate.compare import Comparison, Metric, check_comparable, compare
+from manicap.evaluate.feature_cache import remove_features
 from manicap.methods.base import Domain
 from manicap.train.config import read_run_config
 from manicap.train.encoder_files import read_description
@@ -36,7 +37,10 @@ def compare_runs(
     planned = [_planned(run_dir, config, evaluation) for run_dir, config in zip(run_dirs, configs, strict=True)]
     check_comparable(planned, baseline, allow_mismatch)
     evaluate_run = DOMAINS[domain].evaluate_run
-    results = [evaluate_run(run_dir, evaluation, data_dir, threads) for run_dir in run_dirs]
+    results = []
+    for run_dir in run_dirs:
+        results.append(evaluate_run(run_dir, evaluation, data_dir, threads))
+        remove_features(run_dir)
     return compare(results, metric=metric, baseline=baseline, allow_mismatch=allow_mismatch)
 
 

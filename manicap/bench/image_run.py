@@ -13,6 +13,7 @@ from manicap.core.files import atomic_write
 from manicap.core.paths import DATA_DIR, RUNS_DIR
 from manicap.core.results import write_result
 from manicap.evaluate.diagnostics.training import measure_batch
+from manicap.evaluate.feature_cache import remove_features
 from manicap.evaluate.image_check import ImageCheck
 from manicap.images.selection import require_dataset
 from manicap.train.distributed import is_first_process
@@ -33,8 +34,11 @@ def run_image_job(
     execution: Execution = Execution(),  # noqa: B008 - frozen
     runs_dir: Path = RUNS_DIR,
     data_dir: Path = DATA_DIR,
+    keep_features: bool = False,
 ) -> list[Path]:
     """Train and probe `config` for every seed. Each run's directory ends with `result.json`.
+
+    `keep_features` leaves the features on disk for probes to come.
 
     What is wrong with the probing is said before anything is trained. Under torchrun all processes train and the first
     one probes; the others get an empty list.
@@ -54,5 +58,7 @@ def run_image_job(
         write_result(run_dir / "result.json", result)
         predictions = result_path(run_dir, evaluation).with_suffix(".npz")
         atomic_write(run_dir / "predictions.npz", predictions.read_bytes())
+        if not keep_features:
+            remove_features(run_dir)
         run_dirs.append(run_dir)
     return run_dirs

@@ -14,6 +14,7 @@ from manicap.core.files import atomic_write
 from manicap.core.paths import DATA_DIR, RUNS_DIR
 from manicap.core.results import write_result
 from manicap.evaluate.diagnostics.training import measure_batch
+from manicap.evaluate.feature_cache import remove_features
 from manicap.methods import find_method
 from manicap.methods.base import PresetName
 from manicap.train.config import PretrainConfig
@@ -32,12 +33,14 @@ def run_job(
     data_dir: Path = DATA_DIR,
     converged: bool = False,
     ceiling: PretrainConfig | None = None,
+    keep_features: bool = False,
 ) -> list[Path]:
     """Train and probe `config` for every seed. Each run's directory ends with `result.json`.
 
     `converged` puts the scores of a converged logistic regression beside those of the linear probe. The protocol's
     probe stops early on features that it learns slowly; this one tells what is linearly there. `ceiling` is a run to
-    train and probe too (see `supervised_config`), whose scores are shown beside.
+    train and probe too (see `supervised_config`), whose scores are shown beside. `keep_features` leaves the features on
+    disk for probes to come.
 
     What is wrong with the probing is said before anything is trained. Under torchrun all processes train and the first
     one probes; the others get an empty list.
@@ -65,6 +68,8 @@ def run_job(
         write_result(run_dir / "result.json", result)
         predictions = result_path(run_dir, evaluation).with_suffix(".npz")
         atomic_write(run_dir / "predictions.npz", predictions.read_bytes())
+        for path in () if keep_features else filter(None, (run_dir, top)):
+            remove_features(path)
         run_dirs.append(run_dir)
     return run_dirs
 

@@ -59,6 +59,14 @@ def training_data(config: RunConfig, data_dir: Path) -> tuple[str, str | None]:
     return "store", store_fingerprint(config.store_config, data_dir)
 
 
+def probe_data(config: RunConfig, evaluation: Any, data_dir: Path) -> str | None:
+    """The fingerprint of what a run is probed on, as its results name it; None if it is not on disk."""
+    if isinstance(config, ImageConfig):
+        return probe_images_fingerprint(config, data_dir)
+    assert isinstance(config, PretrainConfig)
+    return store_fingerprint(evaluation.store_config(config.game, config.seed), data_dir)
+
+
 def store_fingerprint(config: StoreConfig, data_dir: Path) -> str | None:
     path = store_path(config, data_dir)
     return open_store(path).fingerprint if path.is_dir() else None

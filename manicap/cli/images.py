@@ -6,15 +6,17 @@ from typing import Annotated
 
 import tyro
 
+from manicap.bench.checks import check_job
 from manicap.bench.differences import setting_sentence
 from manicap.bench.evaluation import require_runs
-from manicap.bench.image_evaluation import ImageEvaluationConfig, evaluate_image_run
+from manicap.bench.image_evaluation import ImageEvaluationConfig, evaluate_image_run, read_image_config
 from manicap.bench.image_run import run_image_job
 from manicap.cli.train import chosen_preset, parser_default, value_of
 from manicap.core.paths import DATA_DIR, RUNS_DIR
 from manicap.core.printing import plain_console
 from manicap.core.ranges import Seeds, Threads
 from manicap.core.results import read_result
+from manicap.evaluate.feature_cache import remove_features
 from manicap.evaluate.image_result import ImageEvaluation
 from manicap.methods.base import PresetName
 from manicap.report.image_page import write_image_page
@@ -122,4 +124,7 @@ def evaluate_images(
         data_dir: Where datasets live.
     """
     require_runs((run,))
-    print(ImageEvaluation.from_dict(evaluate_image_run(run, config, data_dir, threads)["evaluation"]))
+    check_job(read_image_config(run), [config])
+    result = evaluate_image_run(run, config, data_dir, threads)
+    remove_features(run)
+    print(ImageEvaluation.from_dict(result["evaluation"]))

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import tyro
 
+from manicap.bench.checks import check_job
 from manicap.bench.differences import setting_sentence
 from manicap.bench.evaluation import EvaluationConfig, evaluate_run, preset_evaluation, require_runs
 from manicap.bench.run import run_job, supervised_config
@@ -16,11 +17,12 @@ from manicap.core.paths import DATA_DIR, RUNS_DIR
 from manicap.core.printing import plain_console
 from manicap.core.ranges import Seeds, Threads
 from manicap.core.results import read_result
+from manicap.evaluate.feature_cache import remove_features
 from manicap.evaluate.result import Evaluation
 from manicap.methods.base import PresetName
 from manicap.report.run_page import write_run_page
 from manicap.report.tables import job_table
-from manicap.train.config import PretrainConfig, plain_config
+from manicap.train.config import PretrainConfig, plain_config, read_config
 from manicap.train.setup import Execution
 
 RunPath = Annotated[Path, tyro.conf.Positional, tyro.conf.arg(help="Directory of the run.")]
@@ -120,11 +122,16 @@ def evaluate(
         threads: CPU threads; OMP_NUM_THREADS or all cores if absent.
         data_dir: Where stores live.
     """
-    require_runs((run,) if beside is None else (run, beside))
+    runs = (run,) if beside is None else (run, beside)
+    require_runs(runs)
+    for path in runs:  # before anything is collected or encoded
+        check_job(read_config(path / "config.toml"), [config])
     evaluation = Evaluation.from_dict(evaluate_run(run, config, data_dir, threads)["evaluation"])
     if beside is not None:
         other = evaluate_run(beside, config, data_dir, threads)
         evaluation.add_floor(other["method"], Evaluation.from_dict(other["evaluation"]))
+    for path in runs:
+        remove_features(path)
     print(evaluation)
 
 

@@ -1,5 +1,7 @@
 """A grid over images: the same cells, executors and report as over games."""
 
+import shutil
+
 import numpy as np
 import pytest
 
@@ -59,3 +61,31 @@ def test_games_and_images_are_not_mixed(folder):
         image_grid(folder, variants=[{"method": "simclr-c+"}, {"method": "st-dim"}])
     with pytest.raises(UserError, match="unknown dataset 'cifar'; did you mean 'cifar10'?"):
         image_grid("cifar")
+
+
+def test_a_grid_over_a_folder_that_has_changed_measures_it_again(folder, tmp_path):
+    images = tmp_path / "images"
+    shutil.copytree(folder, images)
+    grid = image_grid(images, methods=["simclr"], variants=[])
+
+    def run():
+        summary = run_grid(grid, make_executor("serial"), work, tmp_path / "runs", tmp_path, quiet=True)
+        (cell,) = grid.cells
+        return summary, measured(tmp_path / "runs" / cell.name, cell.evaluations[0])["evaluation"]["store"]
+
+    _, before = run()
+    summary, again = run()
+    assert (summary.done_before, again) == (1, before)
+    shutil.copy(images / "test" / "dark" / "00.png", images / "test" / "bright" / "00.png")
+    summary, after = run()
+    assert (summary.done, summary.failed) == (1, ())
+    assert after != before
+    shutil.copy(images / "train" / "dark" / "00.png", images / "train" / "bright" / "00.png")
+    summary, _ = run()
+    assert [outcome.error[:12] for outcome in summary.failed] == ["the dataset "]
+
+
+def test_nothing_is_left_of_the_features_that_probes_have_shared(folder, tmp_path):
+    grid = image_grid(folder, variants=[], evaluations=[{"neighbors": 3}, {"neighbors": 4}])
+    run_grid(grid, make_executor("serial"), work, tmp_path / "runs", tmp_path, quiet=True)
+    assert list((tmp_path / "runs").glob("*/features")) == []

@@ -135,6 +135,34 @@ def open_episodes(path):
     return np.load(path / "episodes.npy")
 
 
+@pytest.mark.parametrize(
+    ("flags", "sentence"),
+    [
+        (["--annotation-set", "corected"], "did you mean 'corrected'?"),
+        (["--width", "0"], "width must be at least 1, got 0"),
+        (["--width", "5000"], "width must be at most"),
+        (["--probe-steps", "-4"], "probe_steps must be at least 1, got -4"),
+    ],
+)
+@pytest.mark.parametrize("command", ["run", "evaluate", "compare"])
+def test_a_mistake_about_probing_is_told_before_any_work(
+    job, data_dir, tmp_path, monkeypatch, capsys, command, flags, sentence
+):
+    for name in ("train.data", "evaluate.evaluation", "bench.checks"):
+        monkeypatch.setattr(f"manicap.{name}.collect", lambda *_, **__: pytest.fail("collected"))
+    monkeypatch.setattr("manicap.evaluate.evaluation.extract_features", lambda *_, **__: pytest.fail("encoded"))
+    places = ["--data-dir", str(data_dir)]
+    what = {
+        "run": ["--game", "pong", "--method", "st-dim", "--runs-dir", str(tmp_path)],
+        "evaluate": [str(job["st-dim"][0])],
+        "compare": [str(path) for path in job["st-dim"]],
+    }[command]
+    with pytest.raises(SystemExit) as caught:
+        main([command, *what, *flags, *places])
+    assert caught.value.code == 2
+    assert sentence in capsys.readouterr().err
+
+
 def test_a_page_shows_no_frames_of_another_store(job, data_dir, tmp_path):
     run_dir = tmp_path / "run"
     shutil.copytree(job["st-dim"][0], run_dir)

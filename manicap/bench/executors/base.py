@@ -16,7 +16,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Protocol
 
-from manicap.bench.cell import Job, Outcome, Work, damaged_files, is_done, with_wait, write_error
+from manicap.bench.cell import Job, Outcome, Work, damaged_files, is_current, with_wait, write_error
 from manicap.bench.grid import Grid
 from manicap.core.errors import Interruption, UserError
 from manicap.train.setup import Execution
@@ -52,7 +52,7 @@ def run_grid(
     say: Callable[[str], None] = lambda line: None,
 ) -> Summary:
     """Finish every cell that is not done. Failed cells are tried again as configured, then recorded; others go on."""
-    left = [cell for cell in grid.cells if not is_done(cell, runs_dir)]
+    left = [cell for cell in grid.cells if not is_current(cell, runs_dir, data_dir)]
     for cell in left:
         for path in damaged_files(cell, runs_dir):
             say(f"{path} is damaged: {cell.name} counts as not done")
