@@ -24,7 +24,7 @@ StorePath = Annotated[
 
 
 def data_list(data_dir: Path = DATA_DIR) -> None:
-    """Show the data on disk: stores with their game, size and configuration, and images.
+    """Show the data on disk: stores with their game, size and configuration, and images. Exit code 2 if one is damaged.
 
     Folders of images elsewhere than in data-dir are not looked for.
 
@@ -46,6 +46,8 @@ def data_list(data_dir: Path = DATA_DIR) -> None:
     if images:
         rows = [(str(files.path), files.kind, f"{files.num_bytes / 1e6:,.0f}") for files in images]
         print("\n" * bool(stores) + in_columns(("images", "dataset", "MB"), rows, numbers=("MB",)))
+    if len(stores) < len(paths):
+        raise UserError(f"{len(paths) - len(stores)} of {len(paths)} stores cannot be opened")
 
 
 def data_verify(paths: Annotated[tuple[Path, ...], tyro.conf.Positional] = (), data_dir: Path = DATA_DIR) -> None:
