@@ -8,6 +8,7 @@ and then take the first one's copy; the leavings of a killed collector are clear
 """
 
 import contextlib
+import errno
 import json
 import os
 import queue
@@ -68,7 +69,8 @@ def collect(
                 shutil.rmtree(leaving, ignore_errors=True)
             _build(config, final, workers or os.cpu_count() or 1, policy, quiet)
     except OSError as error:
-        raise UserError(f"cannot collect into {data_dir}: {error.strerror or error}") from error
+        kind = Failure if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO) else UserError
+        raise kind(f"cannot collect into {data_dir}: {error.strerror or error}") from error
     return open_store(final)
 
 

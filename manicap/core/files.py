@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
-from manicap.core.errors import UserError
+from manicap.core.errors import Failure
 
 SCRATCH_SUFFIX = ".scratch"
 
@@ -88,7 +88,7 @@ def require_space(directory: Path, num_bytes: int, what: str) -> None:
     """Refuse what cannot fit into `directory` before a byte of it is written."""
     free = shutil.disk_usage(directory).free
     if num_bytes > free:
-        raise UserError(f"{what} need {_gigabytes(num_bytes)}, and {_gigabytes(free)} are free in {directory}")
+        raise Failure(f"{what} need {_gigabytes(num_bytes)}, and {_gigabytes(free)} are free in {directory}")
 
 
 def _gigabytes(num_bytes: int) -> str:

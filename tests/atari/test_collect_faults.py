@@ -8,7 +8,7 @@ import pytest
 from manicap.atari.collect import collect
 from manicap.atari.integrity import verify_store
 from manicap.atari.store import StoreConfig, list_stores
-from manicap.core.errors import UserError
+from manicap.core.errors import Failure, UserError
 from tests.atari.conftest import child_pids, wait_for_exit
 
 LONG = ("collect", "--game", "pong", "--steps", "8000")
@@ -81,7 +81,7 @@ def test_what_does_not_fit_is_refused_before_a_byte_of_it_is_written(small_disk,
     # 400 frames of 33,600 bytes and as many RAMs of 128: 13.5 MB, on a disk of 4.2 (4 x 2^20).
     monkeypatch.setattr("os.posix_fallocate", lambda *_: pytest.fail("reserved space"))
     expected = r"400 steps of pong need 0.013 GB, and 0.004 GB are free in .*disk/pong"
-    with pytest.raises(UserError, match=expected):
+    with pytest.raises(Failure, match=expected):
         collect(StoreConfig("pong", steps=400), small_disk, quiet=True)
     assert list_stores(small_disk) == []
     assert leavings(small_disk) == []
@@ -95,7 +95,7 @@ def test_steps_beyond_any_disk_are_one_sentence(tmp_path):
 
 def test_a_disk_that_fills_up_on_the_way_is_told_and_leaves_nothing(small_disk, monkeypatch):
     monkeypatch.setattr("manicap.atari.collect.require_space", lambda *_: None)  # somebody else takes the space
-    with pytest.raises(UserError, match=r"No space left on device: the store needs 13 MB and \d MB are free"):
+    with pytest.raises(Failure, match=r"No space left on device: the store needs 13 MB and \d MB are free"):
         collect(StoreConfig("pong", steps=400), small_disk, quiet=True)
     assert list_stores(small_disk) == []
     assert leavings(small_disk) == []
