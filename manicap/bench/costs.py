@@ -1,8 +1,9 @@
 """Seconds of a few measured steps: training, encoding and probing, for one kind of run."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache, partial
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -20,23 +21,28 @@ from manicap.bench.image_evaluation import NUM_IMAGES, ImageEvaluationConfig
 from manicap.evaluate.evaluation import STEPS_AN_EPOCH, Probe
 from manicap.evaluate.knn import NearestNeighbors
 from manicap.evaluate.logistic import LogisticConfig, LogisticProbes
-from manicap.evaluate.probes import LinearConfig, LinearProbes
+from manicap.evaluate.probes import LinearConfig, LinearProbes, ProbeInit
 from manicap.evaluate.sampling import ProbeData
+from manicap.methods import find_method
 from manicap.methods.base import Batch, Method, MethodContext
 from manicap.train.config import PretrainConfig
 from manicap.train.image_config import ImageConfig
 from manicap.train.run_config import RunConfig
-from manicap.train.setup import build_method, build_optimizer
+from manicap.train.setup import build_optimizer
 
 MEASURED_STEPS = 3
+LONG_SECONDS = 2.0
+"""What takes longer is measured once, or in small."""
+SMALL_BATCHES = (2, 4)
+ENCODED_FRAMES = 64
 PROBE_EPOCHS = 40
 """After which a linear probe of Atari is taken to have stopped."""
 LOGISTIC_SAMPLE = 4
 """Measured iterations of a logistic probe, which is taken to need all it may."""
-PROBE_ROWS = 1024
+PROBE_ROWS, LINEAR_ROWS = 1024, 256
 NUM_VARIABLES, NUM_VALUES = 12, 40
 """Of a typical game."""
-TRAIN_SHARE, PROBE_SHARE = 0.8, 0.7
+PROBE_SHARE = 0.7
 IMAGE_SIDES = {"cifar10": 32, "stl10": 96}
 NUM_CLASSES = 10
 
@@ -51,25 +57,32 @@ class Rates:
     """All evaluations, the untrained floor included."""
 
 
-def num_steps(config: RunConfig) -> int:
-    """Training steps at most."""
-    if isinstance(config, PretrainConfig):
-        samples = int(TRAIN_SHARE * config.collect_steps)
-    else:
-        assert isinstance(config, ImageConfig)
-        samples = min(_num_images(config)[0], config.num_images or 10**9)
-    steps = config.max_epochs * (samples // config.batch_size)
-    return min(steps, config.max_steps or steps)
-
-
 def measure(cell: Cell, device: torch.device) -> Rates:
     config = cell.config
-    method = build_method(config, _context(config)).to(device)
+    method = build_unset(config, method_context(config), device)
     generator = torch.Generator().manual_seed(0)
     step = _step_seconds(method, config, device, generator) if method.is_trained else 0.0
     method.eval()
-    probes = sum(_evaluation_seconds(method, config, each, device, generator) for each in cell.evaluations)
+    probes = sum(_evaluation_seconds(method, config, cell.evaluations, device, generator))
     return Rates(step, 2 * probes)  # the untrained floor is encoded and probed alike
+
+
+def build_unset(config: RunConfig, context: MethodContext, device: torch.device) -> Method:
+    """The method with any weights of the usual size: orthogonal ones of large heads would take a minute to compute."""
+    with torch.device("meta"):
+        method = find_method(config.method)(config.settings, context)
+    method.to_empty(device=device)
+    generator = torch.Generator(device).manual_seed(0)
+    for tensor in (*method.parameters(), *method.buffers()):
+        bound = max(tensor[0].numel(), 1) ** -0.5 if tensor.ndim > 1 else 0.0
+        if tensor.is_floating_point():
+            tensor.data.uniform_(-bound, bound, generator=generator)
+        else:
+            tensor.data.zero_()
+    for module in method.modules():
+        if isinstance(module, torch.nn.modules.batchnorm._NormBase):
+            module.reset_parameters()
+    return method
 
 
 def measure_emulator(game: str) -> float:
@@ -83,7 +96,7 @@ def measure_emulator(game: str) -> float:
     return (time.perf_counter() - start) / steps
 
 
-def _context(config: RunConfig) -> MethodContext:
+def method_context(config: RunConfig) -> MethodContext:
     if isinstance(config, PretrainConfig):
         return MethodContext(num_variables=NUM_VARIABLES)
     assert isinstance(config, ImageConfig)
@@ -100,10 +113,23 @@ def _samples(method: Method, count: Sequence[int], generator: torch.Generator) -
 
 
 def _step_seconds(method: Method, config: RunConfig, device: torch.device, generator: torch.Generator) -> float:
-    samples = _samples(method, (config.batch_size, method.frames_per_sample), generator).to(device)
+    """Of the whole batch; if that would take long, from two small ones: what grows with it, and what does not."""
+    few, twice = (_seconds(_step(method, config, count, device, generator), device) for count in SMALL_BATCHES)
+    small, larger = SMALL_BATCHES
+    grows = max(0.0, twice - few) / (larger - small)
+    expected = few + grows * (config.batch_size - small)
+    if expected > LONG_SECONDS:
+        return expected
+    return _seconds(_step(method, config, config.batch_size, device, generator), device)
+
+
+def _step(
+    method: Method, config: RunConfig, batch_size: int, device: torch.device, generator: torch.Generator
+) -> Callable[[], None]:
+    samples = _samples(method, (batch_size, method.frames_per_sample), generator).to(device)
     labels_BV = None
     if method.needs_labels:
-        labels_BV = torch.randint(0, NUM_VALUES, (config.batch_size, NUM_VARIABLES), generator=generator).to(device)
+        labels_BV = torch.randint(0, NUM_VALUES, (batch_size, NUM_VARIABLES), generator=generator).to(device)
     batch = Batch(samples, labels_BV, torch.Generator(device).manual_seed(0))
     optimizer = build_optimizer(method, config, device)
 
@@ -112,33 +138,47 @@ def _step_seconds(method: Method, config: RunConfig, device: torch.device, gener
         method.loss(batch).total.backward()
         optimizer.step()
 
-    return _seconds(step, device)
+    return step
 
 
 def _evaluation_seconds(
-    method: Method, config: RunConfig, evaluation: Any, device: torch.device, generator: torch.Generator
-) -> float:
-    frames = _samples(method, (128,), generator).to(device)
-    with torch.no_grad():
-        width = method.represent(frames[:2], evaluation.probe_input).shape[1]
-        frame = _seconds(lambda: method.represent(frames, evaluation.probe_input), device) / len(frames)
-    if isinstance(evaluation, EvaluationConfig):
-        return evaluation.probe_steps * frame + atari_probe_seconds(evaluation, evaluation.width or width)
-    assert isinstance(config, ImageConfig)
-    return _image_evaluation_seconds(config, evaluation, frame, width, device)
+    method: Method, config: RunConfig, evaluations: Sequence[Any], device: torch.device, generator: torch.Generator
+) -> Iterator[float]:
+    """Of each; Atari features that an evaluation shares with one before are not encoded again."""
+    encoded: set[tuple[Any, ...]] = set()
+    frames = _samples(method, (ENCODED_FRAMES,), generator).to(device)
+    for evaluation in evaluations:
+        with torch.no_grad():
+            width = method.represent(frames[:2], evaluation.probe_input).shape[1]
+            call = partial(method.represent, frames, evaluation.probe_input)
+            frame = _seconds(call, device) / len(frames)
+        if isinstance(evaluation, EvaluationConfig):
+            features = (evaluation.probe_input, evaluation.probe_steps, evaluation.protocol)
+            new = 0 if features in encoded else evaluation.probe_steps
+            encoded.add(features)
+            yield new * frame + atari_probe_seconds(evaluation, evaluation.width or width)
+        else:
+            assert isinstance(config, ImageConfig)
+            yield _image_evaluation_seconds(config, evaluation, frame, width, device)
 
 
 def atari_probe_seconds(evaluation: EvaluationConfig, width: int) -> float:
     """Fitting one probe on the evaluation's training frames."""
+    asked = {name: getattr(evaluation, name) for name in ("probe", "probe_steps", "protocol", "probe_init")}
+    return _probe_seconds(EvaluationConfig(**asked), width)
+
+
+@cache
+def _probe_seconds(evaluation: EvaluationConfig, width: int) -> float:
+    rows = LINEAR_ROWS if evaluation.probe == "linear" else PROBE_ROWS
     rng = np.random.default_rng(0)
-    features = rng.random((PROBE_ROWS, width), np.float32)
-    labels = rng.integers(0, NUM_VALUES, (PROBE_ROWS, NUM_VARIABLES), dtype=np.uint8)
-    data = ProbeData(features, labels, np.arange(PROBE_ROWS) // 64)
-    protocol = find_protocol(evaluation.protocol)
-    more_rows = PROBE_SHARE * evaluation.probe_steps / PROBE_ROWS
+    features = rng.random((rows, width), np.float32)
+    labels = rng.integers(0, NUM_VALUES, (rows, NUM_VARIABLES), dtype=np.uint8)
+    data = ProbeData(features, labels, np.arange(rows) // 64)
+    more_rows = PROBE_SHARE * evaluation.probe_steps / rows
     if evaluation.probe == "linear":
         epochs = PROBE_EPOCHS * max(1, STEPS_AN_EPOCH // evaluation.probe_steps)
-        return _fit_seconds(LinearProbes(LinearConfig(max_epochs=1), protocol), data) * epochs * more_rows
+        return _linear_epoch_seconds(evaluation.protocol, evaluation.resolved_init, data) * epochs * more_rows
     if evaluation.probe == "knn":
         return _fit_seconds(NearestNeighbors(), data) * more_rows
     # Two fits tell the iterations from the eigenvectors, which are computed once, whatever the number of rows.
@@ -151,6 +191,10 @@ def atari_probe_seconds(evaluation: EvaluationConfig, width: int) -> float:
     return once + LogisticConfig.max_iterations * iteration * more_rows
 
 
+def _linear_epoch_seconds(protocol: str, init: ProbeInit, data: ProbeData) -> float:
+    return _fit_seconds(LinearProbes(LinearConfig(max_epochs=1, init=init), find_protocol(protocol)), data)
+
+
 def _fit_seconds(probe: Probe, data: ProbeData) -> float:
     start = time.perf_counter()
     probe.fit(data, data).predict(data.features)
@@ -161,7 +205,7 @@ def _image_evaluation_seconds(
     config: ImageConfig, evaluation: ImageEvaluationConfig, image: float, width: int, device: torch.device
 ) -> float:
     """Features once, or in every epoch; a step of the linear layer is measured."""
-    _, train, test = _num_images(config)
+    _, train, test = count_images(config)
     train = min(train, config.num_images or train)
     if evaluation.probe != "linear":
         return (train + test) * image
@@ -175,7 +219,7 @@ def _image_evaluation_seconds(
     return (train * (evaluation.probe_epochs if augmented else 1) + test) * image + steps * step
 
 
-def _num_images(config: ImageConfig) -> tuple[int, int, int]:
+def count_images(config: ImageConfig) -> tuple[int, int, int]:
     known = NUM_IMAGES.get(config.dataset)
     if known is not None:
         return known
@@ -184,12 +228,12 @@ def _num_images(config: ImageConfig) -> tuple[int, int, int]:
 
 
 def _seconds(call: Callable[[], Any], device: torch.device) -> float:
-    """Median of a few calls after a first one."""
-    found = []
-    for _ in range(MEASURED_STEPS + 1):
+    """Median of a few calls after a first one; of fewer, or of that one, if they take long."""
+    found: list[float] = []
+    while len(found) < MEASURED_STEPS + 1 and sum(found) < LONG_SECONDS:
         start = time.perf_counter()
         call()
         if device.type == "cuda":
             torch.cuda.synchronize(device)
         found.append(time.perf_counter() - start)
-    return median(found[1:])
+    return median(found[1:] or found)

@@ -125,7 +125,8 @@ def _evaluation_values(values: Mapping[str, Any], paper: object, run: Mapping[st
         return {**values, "probe_features": "augmented" if config.is_augmented else "cached"}
     assert isinstance(config, EvaluationConfig)
     assert isinstance(paper, EvaluationConfig)
-    known: dict[str, Any] = {"probe_init": config.resolved_init, "probe_store": config.probe_store}
+    init = config.resolved_init if config.probe == "linear" else paper.resolved_init  # of the linear probe alone
+    known: dict[str, Any] = {"probe_init": init, "probe_store": config.probe_store}
     if _are_equal_sets(run["game"], config.annotation_set, paper.annotation_set):
         known["annotation_set"] = paper.annotation_set
     return {**values, **known}

@@ -10,9 +10,10 @@ from pathlib import Path
 
 from manicap.atari.store import StoreConfig, store_path
 from manicap.bench.cell import is_done
-from manicap.bench.costs import MEASURED_STEPS, Rates, measure, measure_emulator, num_steps
+from manicap.bench.costs import MEASURED_STEPS, Rates, measure, measure_emulator
 from manicap.bench.domains import stores_of
 from manicap.bench.grid import Cell, Grid
+from manicap.bench.steps import num_steps
 from manicap.core.config import to_dict
 from manicap.train.config import PretrainConfig
 from manicap.train.device import choose_device, keep_freed_memory, set_threads
@@ -57,7 +58,7 @@ def plan_grid(
     stores = {store for cell in left for store in _stores(cell) if not store_path(store, data_dir).is_dir()}
     frame = measure_emulator(next(iter(stores)).game) if stores else 0.0
     trained = [
-        measured[kinds[c.name]].step * num_steps(c.config)
+        measured[kinds[c.name]].step * num_steps(c.config, data_dir)
         for c in left
         if not (runs_dir / c.name / "encoder.json").is_file()
     ]

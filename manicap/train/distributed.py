@@ -1,10 +1,13 @@
 """Several processes on one run: started by torchrun, one a device."""
 
 import datetime
+import itertools
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
+from typing import Any
 
 import torch
 import torch.distributed as dist
@@ -49,6 +52,15 @@ def is_first_process() -> bool:
     return os.environ.get("RANK", "0") == "0"
 
 
+_groups = itertools.count()
+
+
+@cache
+def _meeting_place() -> Any:
+    """The store that the environment names, this process's rank and their number; kept for all its groups."""
+    return next(iter(dist.rendezvous("env://", timeout=datetime.timedelta(hours=2))))
+
+
 @contextmanager
 def join_processes(use_cuda: bool) -> Iterator[Processes]:
     """Join the group that torchrun describes in the environment; a lone process is a group of its own."""
@@ -56,8 +68,14 @@ def join_processes(use_cuda: bool) -> Iterator[Processes]:
     if world == 1:
         yield Processes()
         return
+    store, rank, _ = _meeting_place()
+    # A job of several seeds joins several times, and not all processes at once. Under names of its own, a group never
+    # finds the addresses that the last one left.
+    mine = dist.PrefixStore(f"group {next(_groups)}", store)
     # Rank 0 may collect a store while the others wait for it.
-    dist.init_process_group("nccl" if use_cuda else "gloo", timeout=datetime.timedelta(hours=2))
+    dist.init_process_group(
+        "nccl" if use_cuda else "gloo", store=mine, rank=rank, world_size=world, timeout=datetime.timedelta(hours=2)
+    )
     try:
         yield Processes(dist.get_rank(), world, int(os.environ.get("LOCAL_RANK", "0")))
     finally:

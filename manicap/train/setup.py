@@ -96,7 +96,6 @@ def prepare(config: RunConfig, execution: Execution, data_dir: Path, processes: 
         name: Batches(samples, config.batch_size, config.seed, name, processes.rank, processes.world)
         for name, samples in data.splits(method.frames_per_sample).items()
     }
-    steps = config.max_epochs * batches["train"].num_batches
     identity = {
         "config": to_dict(config),
         **data.identity,
@@ -120,9 +119,15 @@ def prepare(config: RunConfig, execution: Execution, data_dir: Path, processes: 
         method=method,
         model=DistributedDataParallel(method) if distributed else method,
         optimizer=build_optimizer(method, config, device),
-        max_steps=min(steps, config.max_steps or steps),
+        max_steps=count_steps(config, batches["train"].samples.per_epoch),
         identity=identity,
     )
+
+
+def count_steps(config: RunConfig, samples_per_epoch: int) -> int:
+    """Training steps that the budgets allow; patience may end a run before."""
+    steps = config.max_epochs * (samples_per_epoch // config.batch_size)
+    return min(steps, config.max_steps or steps)
 
 
 def open_data(

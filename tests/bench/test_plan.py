@@ -2,25 +2,49 @@ from pathlib import Path
 
 import pytest
 
-from manicap.bench.costs import atari_probe_seconds, num_steps
+from manicap.atari.collect import collect
+from manicap.atari.games import GAMES
+from manicap.bench.costs import atari_probe_seconds
 from manicap.bench.evaluation import EvaluationConfig
 from manicap.bench.plan import plan_grid
+from manicap.bench.steps import LIVES_IN_10_000_STEPS, num_steps
 from manicap.train.config import preset_config
+from manicap.train.distributed import Processes
 from manicap.train.image_config import preset_image_config
+from manicap.train.setup import Execution, prepare
 from tests.bench.small_grid import small_grid
+from tests.methods.small import small_config
+
+NOWHERE = Path("/nonexistent")
 
 
 def test_steps_are_the_epochs_of_the_training_split_or_the_limit():
     # 80 % of 100,000 frames in batches of 64 are 1,250 steps an epoch, for 100 epochs.
-    assert num_steps(preset_config("paper", "pong", "dim-c+")) == 125_000
-    assert num_steps(preset_config("quick", "pong", "dim-c+")) == 500
+    assert num_steps(preset_config("paper", "pong", "dim-c+"), NOWHERE) == 125_000
+    assert num_steps(preset_config("quick", "pong", "dim-c+"), NOWHERE) == 500
     # 50,000 images in batches of 128 are 390 full batches, for 1000 epochs; 10,000 images 78, for 30.
-    assert num_steps(preset_image_config("paper", "cifar10", "simclr", "tsai2021")) == 390_000
-    assert num_steps(preset_image_config("quick", "cifar10", "simclr", "clean")) == 2_340
+    assert num_steps(preset_image_config("paper", "cifar10", "simclr", "tsai2021"), NOWHERE) == 390_000
+    assert num_steps(preset_image_config("quick", "cifar10", "simclr", "clean"), NOWHERE) == 2_340
+
+
+def test_steps_of_windows_are_those_that_the_2019_code_draws():
+    assert set(LIVES_IN_10_000_STEPS) == set(GAMES)
+    # The 2019 code draws 100 windows for each of the lives of its 80,000 frames: on Pong about 166 batches of 64 an
+    # epoch, by its own logs; random play is another play, so within a fifth.
+    steps = num_steps(preset_config("paper", "pong", "cpc"), NOWHERE)
+    assert steps / 100 == pytest.approx(166, rel=0.2)
+
+
+@pytest.mark.parametrize("method", ["st-dim", "cpc"])
+def test_steps_of_a_store_that_is_there_are_those_of_the_training(method, data_dir):
+    config = small_config(method, max_steps=None, max_epochs=3)
+    collect(config.store_config, data_dir, quiet=True)
+    setup = prepare(config, Execution(threads=1, quiet=True), data_dir, Processes())
+    assert num_steps(config, data_dir) == setup.max_steps
 
 
 def test_stores_are_counted_once_and_training_by_the_measured_step():
-    plan = plan_grid(small_grid(seeds=[0, 1]), Path("/nonexistent"), Path("/nonexistent"), threads=1)
+    plan = plan_grid(small_grid(seeds=[0, 1]), NOWHERE, NOWHERE, threads=1)
     assert (plan.num_cells, plan.num_done) == (4, 0)
     # 640 frames to learn from for each of two seeds, 640 to probe for both.
     assert plan.collect_hours * 3600 == pytest.approx(3 * 640 * plan.frame_seconds, rel=1e-9)

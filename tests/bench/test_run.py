@@ -5,6 +5,9 @@ import io
 import json
 import re
 import shutil
+import socket
+import subprocess
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -303,3 +306,23 @@ def test_the_supervised_ceiling_is_trained_at_the_same_budget_and_shown_beside(j
     flags = ["--probe-steps", "1600", "--probe", "knn", "--data-dir", str(data_dir), "--threads", "1"]
     main(["evaluate", str(run_dir), "--beside", str(tmp_path / ceiling.run_name), *flags])
     assert "supervised" in capsys.readouterr().out
+
+
+def test_under_torchrun_the_first_process_alone_probes_and_shows(data_dir, tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    launcher = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--master-port", str(port)]
+    sizes = ["--collect-steps", "640", "--batch-size", "6", "--max-steps", "2", "--units", "8", "--probe-steps", "1600"]
+    places = ["--runs-dir", str(tmp_path), "--data-dir", str(data_dir), "--threads", "1", "--device", "cpu"]
+    job = ["-m", "manicap", "run", "--game", "pong", "--method", "st-dim", "--seeds", "0", "1", "--probe", "knn"]
+    answer = subprocess.run([*launcher, *job, *sizes, *places], capture_output=True, text=True, timeout=300)
+    assert answer.returncode == 0, answer.stderr
+    # Two seeds, each trained by both processes and probed by one: a page each, one table.
+    assert answer.stdout.count("page: ") == 2
+    assert answer.stdout.count("Not the paper's setting") == 1
+    assert answer.stderr.count(": training") == 2
+    runs = [path for path in tmp_path.iterdir() if path.is_dir()]
+    assert len(runs) == 2
+    for run_dir in runs:
+        assert json.loads((run_dir / "encoder.json").read_text())["identity"]["processes"] == 2
+        assert (run_dir / "report.html").is_file()
