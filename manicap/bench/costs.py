@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 import numpy as np
@@ -33,7 +32,7 @@ from manicap.train.setup import build_optimizer
 MEASURED_STEPS = 3
 LONG_SECONDS = 2.0
 """What takes longer is measured once, or in small."""
-SMALL_BATCHES = (2, 4)
+SMALL_BATCH = 2
 ENCODED_FRAMES = 64
 PROBE_EPOCHS = 40
 """After which a linear probe of Atari is taken to have stopped."""
@@ -114,9 +113,9 @@ def _samples(method: Method, count: Sequence[int], generator: torch.Generator) -
 
 def _step_seconds(method: Method, config: RunConfig, device: torch.device, generator: torch.Generator) -> float:
     """Of the whole batch; if that would take long, from two small ones: what grows with it, and what does not."""
-    few, twice = (_seconds(_step(method, config, count, device, generator), device) for count in SMALL_BATCHES)
-    small, larger = SMALL_BATCHES
-    grows = max(0.0, twice - few) / (larger - small)
+    small, larger = SMALL_BATCH, max(2 * SMALL_BATCH, config.batch_size // 8)
+    few, more = (_seconds(_step(method, config, count, device, generator), device) for count in (small, larger))
+    grows = max(0.0, more - few) / (larger - small)
     expected = few + grows * (config.batch_size - small)
     if expected > LONG_SECONDS:
         return expected
@@ -228,7 +227,7 @@ def count_images(config: ImageConfig) -> tuple[int, int, int]:
 
 
 def _seconds(call: Callable[[], Any], device: torch.device) -> float:
-    """Median of a few calls after a first one; of fewer, or of that one, if they take long."""
+    """The fastest of a few calls, of one if that takes long: what else the machine does only adds to them."""
     found: list[float] = []
     while len(found) < MEASURED_STEPS + 1 and sum(found) < LONG_SECONDS:
         start = time.perf_counter()
@@ -236,4 +235,4 @@ def _seconds(call: Callable[[], Any], device: torch.device) -> float:
         if device.type == "cuda":
             torch.cuda.synchronize(device)
         found.append(time.perf_counter() - start)
-    return median(found[1:] or found)
+    return min(found)

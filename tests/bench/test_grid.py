@@ -1,9 +1,11 @@
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from manicap.atari.games import PAPER_GAMES
+from manicap.bench.differences import paper_setting
 from manicap.bench.grid import build_grid, read_grid
 from manicap.core.errors import UserError
 from manicap.train.config import preset_config
@@ -147,7 +149,8 @@ def test_a_missing_file_and_a_broken_one_are_told(tmp_path):
         read_grid(tmp_path / "broken.toml")
 
 
-CONFIGS = sorted((Path(__file__).parent.parent.parent / "configs").glob("*.toml"))
+CONFIG_DIR = Path(__file__).parent.parent.parent / "configs"
+CONFIGS = sorted(CONFIG_DIR.glob("*.toml"))
 
 
 @pytest.mark.parametrize("path", CONFIGS, ids=[path.stem for path in CONFIGS])
@@ -159,9 +162,37 @@ def test_every_grid_of_ours_is_sound(path):
         assert built.file.hours is not None
 
 
-def test_table_1_is_570_runs_as_the_paper_made_them():
-    built = read_grid(Path(__file__).parent.parent.parent / "configs/table1.toml")
+PAPER_GRIDS = ["table1", "table2", "epsilon", "units", "heads", "atari-heads", "hidden"]
+
+
+@pytest.mark.parametrize("name", PAPER_GRIDS)
+def test_the_papers_grids_are_in_the_papers_setting_but_for_what_they_vary(name):
+    built = read_grid(CONFIG_DIR / f"{name}.toml")
+    assert built.file.execution.precision == "float32"
+    varied = {column.label: column.overrides for column in built.columns}
+    for (dataset, label, seed), cell in built.places.items():
+        paper = paper_setting(dataset, cell.config.method)
+        if paper is None:  # SimCLR-UA on STL10: as on CIFAR10
+            assert (name, cell.config.method, dataset) == ("table2", "simclr-ua", "stl10")
+            continue
+        settings = replace(paper.run.settings, **varied[label])
+        assert cell.config == replace(paper.run, seed=seed, settings=settings)
+        assert paper.evaluation in cell.evaluations
+        assert paper.num_seeds in (None, len(built.file.seeds))
+
+
+def test_table_1_is_570_runs_each_probed_by_both_annotation_sets():
+    built = read_grid(CONFIG_DIR / "table1.toml")
     assert built.datasets == PAPER_GAMES
     assert len(built.cells) == 19 * 6 * 5
+    assert [each.annotation_set for each in built.evaluations.values()] == ["ari-2020", "ari-2019"]
     config = built.places["pong", "dim-c+", 4].config
     assert (config.collect_steps, config.max_steps, config.settings.units) == (100_000, None, 4096)
+    assert (config.protocol, config.weights) == ("reference", "last")
+
+
+def test_no_two_columns_of_our_grids_are_the_same_training():
+    # dim-uac+ with epsilon 0 is dim-ua: other names for the same losses on the same weights.
+    for path in CONFIGS:
+        for column in read_grid(path).columns:
+            assert (column.method, column.overrides.get("epsilon")) != ("dim-uac+", 0.0), path
