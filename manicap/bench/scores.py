@@ -71,8 +71,8 @@ def gather_scores(grid: Grid, runs_dir: Path) -> GridScores:
             if label in plain:
                 told = (differences_from_paper(result, len(grid.file.seeds)) for result in results)
                 differences |= dict.fromkeys(sorted(told, key=len)[0])
-        elif (error := read_error(run_dir)) is not None:
-            errors[cell.name] = error
+        elif (why := read_error(run_dir)) is not None:
+            errors[cell.name] = why
     return GridScores(tuple(scores), tuple(curves), errors, tuple(differences))
 
 

@@ -5,9 +5,10 @@ from pathlib import Path
 
 import torch
 
+from manicap.atari.integrity import open_store
 from manicap.atari.protocol import find_protocol
 from manicap.atari.splits import pretrain_splits
-from manicap.atari.store import StoreConfig, open_store, store_path
+from manicap.atari.store import StoreConfig, store_path
 from manicap.bench.costs import count_images
 from manicap.methods import find_method
 from manicap.methods.base import MethodContext, Settings

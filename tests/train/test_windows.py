@@ -7,9 +7,10 @@ then one of its len - T + 1 beginnings, and drops the last, incomplete batch.
 import numpy as np
 import pytest
 
+from manicap.atari.integrity import open_store
 from manicap.atari.protocol import FIXED, REFERENCE
 from manicap.atari.splits import Part
-from manicap.atari.store import EPISODE, StoreConfig, open_store, write_manifest
+from manicap.atari.store import EPISODE, StoreConfig, write_manifest
 from manicap.core.errors import UserError
 from manicap.train.batches import Batches, Samples, windows_per_epoch
 
