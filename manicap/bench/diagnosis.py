@@ -16,7 +16,7 @@ from manicap.atari.store import Store, StoreConfig
 from manicap.core.config import to_dict
 from manicap.core.errors import UserError
 from manicap.core.paths import DATA_DIR
-from manicap.core.ranges import Count, Range
+from manicap.core.ranges import PlaySteps, Range
 from manicap.core.results import write_result
 from manicap.core.seeding import numpy_generator
 from manicap.evaluate.diagnostics.alarm import collapse_alarms
@@ -44,7 +44,7 @@ BATCH = 64
 class DiagnosisConfig:
     """What to measure a run on."""
 
-    probe_steps: Count = 12_000
+    probe_steps: PlaySteps = 12_000
     """Steps of play; the frames come from its test lives."""
     probe_input: ProbeInput = "backbone"
     """backbone: the convolution features, of one width for all methods; output: what the method's paper probes."""

@@ -18,7 +18,7 @@ from manicap.bench.same_data import current_result, store_fingerprint
 from manicap.core.config import check_config, config_hash, to_dict
 from manicap.core.errors import UserError, unknown_choice
 from manicap.core.paths import DATA_DIR
-from manicap.core.ranges import Count, Width
+from manicap.core.ranges import PlaySteps, Width
 from manicap.core.results import read_result, write_result
 from manicap.evaluate.evaluation import evaluate
 from manicap.evaluate.probes import ProbeInit
@@ -33,7 +33,7 @@ from manicap.train.setup import build_method
 class EvaluationConfig:
     """How to probe an encoder."""
 
-    probe_steps: Count = 50_000
+    probe_steps: PlaySteps = 50_000
     """Steps of play for the probe: 70 % of the lives train it, 10 % validate, 20 % test."""
     protocol: ProtocolName = "fixed"
     """fixed, or as the 2019 code behaves (reference), to compare with published numbers."""

@@ -17,9 +17,11 @@ from manicap.cli.data import store_lines
 from manicap.core.errors import unknown_choice
 from manicap.core.paths import DATA_DIR
 from manicap.core.printing import plain_console
-from manicap.core.ranges import Count, Seed, Threads
+from manicap.core.ranges import Range, Seed, Threads
 
 OptionalGame = Annotated[str | None, tyro.conf.Positional, tyro.conf.arg(help="Game; all of them if absent.")]
+TestedSteps = Annotated[int, Range(10, 10**9)]
+"""Values are written at ten moments of the play."""
 
 
 def collect(config: StoreConfig, data_dir: Path = DATA_DIR, workers: Threads | None = None) -> None:
@@ -64,7 +66,7 @@ def annotations_list(game: OptionalGame = None, annotation_set: AnnotationSet = 
 
 
 def annotations_verify(
-    game: OptionalGame = None, annotation_set: AnnotationSet = "corrected", steps: Count = 1000, seed: Seed = 0
+    game: OptionalGame = None, annotation_set: AnnotationSet = "corrected", steps: TestedSteps = 1000, seed: Seed = 0
 ) -> None:
     """Play a game and report per variable whether it varies, its entropy, and whether writing it changes the screen.
 

@@ -26,6 +26,7 @@ from manicap.core.ranges import shown
 from manicap.core.reading import reason
 from manicap.core.terminal import never_fail_to_print
 
+HELP = ("-h", "--help", "help")
 OUT_OF_MEMORY = "out of memory; take smaller settings (units, num-heads, batch-size, steps) or another machine"
 
 
@@ -110,7 +111,7 @@ def run(words: Sequence[str]) -> None:
         return
     name = _command_name(words)
     if name is None:
-        group = words[0] if words and not words[0].startswith("-") else ""
+        group = words[0] if words and words[0] not in HELP else ""
         _print_overview(group)
         if group and len(words) == 1:
             raise UserError(f"say which: {', '.join(key for key in COMMANDS if key.startswith(group + ' '))}")
@@ -150,7 +151,7 @@ def _parse(function: Callable[..., None], program: str, arguments: list[str]) ->
 
 def _command_name(words: Sequence[str]) -> str | None:
     """The command that `words` begins with; None asks for the overview (of a group, if one is named)."""
-    if not words or words[0] in ("-h", "--help", "help"):
+    if not words or words[0] in HELP:
         return None
     for length in (2, 1):
         if " ".join(words[:length]) in COMMANDS:

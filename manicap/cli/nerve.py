@@ -15,7 +15,7 @@ from manicap.core.errors import UserError, unknown_choice
 from manicap.core.files import atomic_write
 from manicap.core.paths import DATA_DIR
 from manicap.core.printing import plain_console
-from manicap.core.ranges import Count, Fraction, HeadCount, Range, Seed, Threads
+from manicap.core.ranges import Fraction, HeadCount, PlaySteps, Range, Seed, Threads
 from manicap.core.results import write_result
 from manicap.core.seeding import numpy_generator
 from manicap.evaluate.topology.fit import FitConfig, fit_atlas
@@ -40,7 +40,7 @@ def nerve(
     points: Annotated[int, Range(1, 10**7)] = 4000,
     fit: FitConfig = FitConfig(),  # noqa: B008 - frozen
     output: Path | None = None,
-    probe_steps: Count = 12_000,
+    probe_steps: PlaySteps = 12_000,
     threads: Threads | None = None,
     data_dir: Path = DATA_DIR,
 ) -> None:

@@ -80,6 +80,8 @@ Count = Annotated[int, Range(1, 10**9)]
 """Steps, epochs, frames, images."""
 BatchSize = Annotated[int, Range(2, 10**6)]
 """Samples that a loss or a batch normalisation compares with each other: one alone has nothing to be compared with."""
+PlaySteps = Annotated[int, Range(8, 10**9)]
+"""Steps of play for a probe: at least one in each of its 8 lanes."""
 Lanes = Annotated[int, Range(1, 1024)]
 """Games played side by side."""
 Width = Annotated[int, Range(1, 2**16)]

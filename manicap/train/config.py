@@ -5,10 +5,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
+from manicap.atari.annotations import annotations
 from manicap.atari.games import find_game
 from manicap.atari.protocol import ProtocolName
 from manicap.atari.store import StoreConfig
-from manicap.core.config import config_problems, from_dict, to_dict
+from manicap.core.config import from_dict, to_dict
 from manicap.core.errors import UserError
 from manicap.core.ranges import BatchSize, Count, Lanes, NonNegative, Positive, Seed, shown
 from manicap.core.reading import read_toml_table
@@ -63,7 +64,15 @@ class PretrainConfig(RunConfig, Play):  # the fields of the last base come first
         object.__setattr__(self, "game", find_game(self.game).name)
 
     def problems(self) -> list[str]:
-        return config_problems(self.store_config)
+        found = []
+        if self.collect_steps < self.lanes:
+            found.append(f"collect_steps must be at least the number of lanes ({self.lanes}), got {self.collect_steps}")
+        if find_method(self.method).needs_labels:
+            try:
+                annotations(find_game(self.game), self.annotation_set)
+            except UserError as error:
+                found.append(str(error))
+        return found
 
     @property
     def subject(self) -> str:

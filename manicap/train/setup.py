@@ -29,6 +29,7 @@ from manicap.train.distributed import Processes
 from manicap.train.identity import processor_identity
 from manicap.train.image_config import ImageConfig
 from manicap.train.image_data import open_image_data
+from manicap.train.memory import require_memory
 from manicap.train.run_config import RunConfig
 from manicap.train.sinks import SinkName
 
@@ -141,6 +142,7 @@ def open_data(
 
 def build_method(config: RunConfig, context: MethodContext) -> Method:
     """The method with its initial weights, which depend on the seed alone."""
+    require_memory(config, context)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(stream_seed(config.seed, "init"))
         return find_method(config.method)(config.settings, context)

@@ -31,10 +31,11 @@ def test_every_command_explains_itself(name, capsys):
 
 
 def test_the_overview_lists_every_command(capsys):
-    main(["--help"])
-    text = capsys.readouterr().out
-    for name in COMMANDS:
-        assert f"manicap {name}" in text
+    for word in ("--help", "help"):
+        main([word])
+        text = capsys.readouterr().out
+        for name in COMMANDS:
+            assert f"manicap {name}" in text
 
 
 @pytest.mark.parametrize(
@@ -67,6 +68,8 @@ PRETRAIN = ["pretrain", "--game", "pong"]
     [
         ([*PRETRAIN, "--units", "0"], "units must be at least 1, got 0"),
         ([*PRETRAIN, "--units", "1000000000000"], "units must be at most 65,536, got 1000000000000"),
+        ([*PRETRAIN, "--collect-steps", "7"], "collect_steps must be at least the number of lanes (8), got 7"),
+        ([*PRETRAIN, "--method", "supervised", "--annotation-set", "x"], "unknown annotation set 'x'"),
         ([*PRETRAIN, "--num-heads", "0"], "num_heads must be at least 1, got 0"),
         ([*PRETRAIN, "--epsilon", "-1"], "epsilon must not be negative, got -1.0"),
         ([*PRETRAIN, "--learning-rate", "nan"], "learning_rate must be a finite number, got nan"),
@@ -81,7 +84,9 @@ PRETRAIN = ["pretrain", "--game", "pong"]
         (["run", "--game", "pong", "--seeds"], "seeds must not be empty"),
         (["images", "--neighbor-temperature", "nan"], "neighbor_temperature must be a finite number, got nan"),
         (["nerve", "--shape", "circle", "--batch-size", "0"], "batch_size must be at least 2, got 0"),
-        (["annotations", "verify", "pong", "--steps", "0"], "steps must be at least 1, got 0"),
+        (["annotations", "verify", "pong", "--steps", "9"], "steps must be at least 10, got 9"),
+        (["annotations", "verify", "--annotation-set", "nope"], "unknown annotation set 'nope'"),
+        (["annotations", "list", "--annotation-set", "nope"], "unknown annotation set 'nope'"),
         (["collect", "--game", "pong", "--steps", str(10**21)], "steps must be at most 1,000,000,000, got 1000"),
         (["collect", "--game", "pong", "--seed", "-1", "--lanes", "0"], "got -1; lanes must be at least 1, got 0"),
     ],

@@ -1,0 +1,37 @@
+"""Whether a method's weights fit into memory, asked before they are made: the kernel's answer would be a kill."""
+
+import os
+from pathlib import Path
+
+import torch
+
+from manicap.core.errors import UserError
+from manicap.methods import find_method
+from manicap.methods.base import MethodContext
+from manicap.train.run_config import RunConfig
+
+CGROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")
+COPIES = 4
+"""Of every weight in training: itself, its gradient, and the two moments of Adam."""
+
+
+def require_memory(config: RunConfig, context: MethodContext) -> None:
+    """Refuse a config whose weights alone are more than the machine's memory."""
+    method_type = find_method(config.method)
+    with torch.device("meta"):  # shapes, without the numbers
+        weights = sum(parameter.numel() for parameter in method_type(config.settings, context).parameters())
+    needed, present = 4 * weights * (COPIES if method_type.is_trained else 1), memory_bytes()
+    if needed > present:
+        raise UserError(
+            f"{config.method} with these settings has {weights:,} weights, which take {needed / 2**30:,.0f} GiB in"
+            f" training; this machine has {present / 2**30:,.0f} GiB: take fewer units or heads"
+        )
+
+
+def memory_bytes() -> int:
+    """Of the machine, or of the container if that has less."""
+    present = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    try:
+        return min(present, int(CGROUP_LIMIT.read_text()))
+    except (OSError, ValueError):  # no such limit; "max"
+        return present

@@ -1,0 +1,36 @@
+import pytest
+
+from manicap.core.errors import UserError
+from manicap.methods.base import MethodContext
+from manicap.methods.dim_c_plus import DIMCPlusSettings
+from manicap.methods.st_dim import STDIMSettings
+from manicap.train import memory
+from manicap.train.config import PretrainConfig
+from manicap.train.memory import require_memory
+from manicap.train.setup import build_method
+
+
+def config(units, method="st-dim"):
+    return PretrainConfig(game="pong", method=method, settings=STDIMSettings(units=units))
+
+
+def test_weights_that_fit_are_built(monkeypatch):
+    # 4 bytes for each weight, its gradient and the two moments of Adam.
+    exact = sum(parameter.numel() for parameter in build_method(config(8), MethodContext()).parameters()) * 16
+    monkeypatch.setattr(memory, "memory_bytes", lambda: exact)
+    require_memory(config(8), MethodContext())
+    monkeypatch.setattr(memory, "memory_bytes", lambda: exact - 1)
+    with pytest.raises(UserError, match="st-dim with these settings has .* weights"):
+        require_memory(config(8), MethodContext())
+    require_memory(config(8, "random-cnn"), MethodContext())  # is not trained: no gradient and no moments
+
+
+def test_weights_beyond_any_machine_are_refused_before_they_are_made():
+    # 1,024 heads of 65,536 units on 65,536 hidden units: 4.4e12 weights.
+    settings = DIMCPlusSettings(num_heads=1024, units=65_536, hidden_units=65_536)
+    with pytest.raises(UserError, match="take fewer units or heads"):
+        build_method(PretrainConfig(game="pong", method="dim-c+", settings=settings), MethodContext())
+
+
+def test_the_machine_has_memory():
+    assert 2**28 < memory.memory_bytes() < 2**50
