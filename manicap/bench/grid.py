@@ -35,7 +35,7 @@ from manicap.bench.checks import AnyEvaluation, job_problems
 from manicap.bench.domains import DOMAINS, BenchDomain
 from manicap.core.config import from_dict, to_dict
 from manicap.core.errors import UserError, unknown_choice
-from manicap.core.ranges import NonNegative, Range, Seeds, Threads
+from manicap.core.ranges import NonNegative, Range, Seeds, Threads, shown
 from manicap.core.reading import read_toml_table
 from manicap.methods import find_method
 from manicap.methods.base import Domain, PresetName
@@ -248,6 +248,7 @@ def _variant_columns(variant: Mapping[str, Any], place: str, problems: list[str]
     for key in overrides:
         if key not in {*settings, *_run_names(method)}:
             problems.append(str(unknown_choice("key", f"{place}.{key}", {f"{place}.{name}" for name in settings})))
+    _require_text(label, f"{place}.label", problems)
     lists = {key: value for key, value in overrides.items() if isinstance(value, list)}
     empty = [key for key, value in lists.items() if not value]
     if empty:
@@ -275,6 +276,7 @@ def _evaluations(file: GridFile, domain: BenchDomain, problems: list[str]) -> di
     for number, values in enumerate(file.evaluations or ({},)):
         own = {key: value for key, value in values.items() if key != "name"}
         place = f"evaluations[{number}]" if file.evaluations else "probe"
+        _require_text(values.get("name"), f"{place}.name", problems)
         try:
             values_of = {**to_dict(plain), **inherited, **file.probe, **own}
             config = from_dict(domain.evaluation_type, values_of, source=place)
@@ -286,6 +288,12 @@ def _evaluations(file: GridFile, domain: BenchDomain, problems: list[str]) -> di
             problems.append(f"two evaluations are called {name!r}; give one a name")
         found[name] = config
     return found
+
+
+def _require_text(value: Any, place: str, problems: list[str]) -> None:
+    """A label or a name: text, or absent."""
+    if value is not None and not isinstance(value, str):
+        problems.append(f"{place} must be str, got {shown(value)}")
 
 
 def _told(values: Mapping[str, Any]) -> list[str]:

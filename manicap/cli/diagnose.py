@@ -9,6 +9,7 @@ import tyro
 from manicap.bench.diagnosis import DiagnosisConfig, diagnose_run
 from manicap.bench.evaluation import require_runs
 from manicap.bench.image_diagnosis import ImageDiagnosisConfig, diagnose_image_run
+from manicap.bench.image_evaluation import read_image_config
 from manicap.cli.images import names_image_run
 from manicap.core.config import check_config
 from manicap.core.errors import UserError
@@ -19,6 +20,7 @@ from manicap.evaluate.diagnostics.alarm import within_limits
 from manicap.report.diagnostics import diagnostics_table
 from manicap.report.image_page import write_image_page
 from manicap.report.run_page import write_run_page
+from manicap.train.config import read_config
 
 NAMES_WIDTH, RUN_WIDTH = 44, 12
 """Columns of the terminal that the names of measures and one run take; more runs go into a table of their own."""
@@ -44,6 +46,8 @@ def diagnose(
         data_dir: Where stores live.
     """
     _require(runs, config)
+    for run in runs:
+        read_config(run / "config.toml")  # refuses runs on images before anything is measured
     results = [diagnose_run(run, config, data_dir, threads) for run in runs]
     _show(runs, results, lambda run: write_run_page(run, data_dir))
 
@@ -67,6 +71,8 @@ def diagnose_images(
         data_dir: Where datasets live.
     """
     _require(runs, config)
+    for run in runs:
+        read_image_config(run)
     results = [diagnose_image_run(run, config, data_dir, threads) for run in runs]
     _show(runs, results, lambda run: write_image_page(run, data_dir))
 

@@ -16,6 +16,7 @@ from manicap.core.files import atomic_write
 from manicap.core.paths import DATA_DIR
 from manicap.core.printing import plain_console
 from manicap.core.ranges import Fraction, HeadCount, PlaySteps, Range, Seed, Threads
+from manicap.core.reading import reason
 from manicap.core.results import write_result
 from manicap.core.seeding import numpy_generator
 from manicap.evaluate.topology.fit import FitConfig, fit_atlas
@@ -117,10 +118,12 @@ def _cloud(
     if not shape.endswith(".npy"):
         raise unknown_choice("shape", shape, SHAPES)
     try:
-        points: NDArray[np.floating] = np.load(shape, allow_pickle=False)
-    except (OSError, ValueError) as error:
-        raise UserError(f"cannot read points from {shape}: {error}") from None
-    return points, charts or 12, dimension or max(points.shape[-1] - 1, 1)
+        points = np.load(shape, allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        raise UserError(f"cannot read points from {shape}: {reason(error)}") from None
+    if not isinstance(points, np.ndarray) or points.ndim != 2:
+        raise UserError(f"{shape} must hold one array of points [n, C], got {getattr(points, 'shape', 'several')}")
+    return points, charts or 12, dimension or max(points.shape[1] - 1, 1)
 
 
 def _table(title: str, sweep: list[Nerve]) -> Table:

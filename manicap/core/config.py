@@ -13,15 +13,16 @@ together in one `UserError`.
 """
 
 import dataclasses
+import functools
 import hashlib
+import inspect
 import json
 import math
 import types
 import typing
 from collections.abc import Callable, Hashable, Mapping
-from functools import lru_cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 import tomli_w
 
@@ -31,6 +32,8 @@ from manicap.core.ranges import Check, shown
 from manicap.core.reading import read_toml_table
 
 Config = TypeVar("Config")
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
 
 
 def to_dict(config: Any) -> dict[str, Any]:
@@ -117,7 +120,8 @@ def value_problems(hint: Any, value: Any, name: str, prefix: str | None = None) 
     if hint is float and type(value) is not bool and isinstance(value, int | float):
         return [] if abs(value) < math.inf else [f"{place} must be a finite number, got {value}"]
     if hint in _PLAIN and (not isinstance(value, hint) or (hint is int and isinstance(value, bool))):
-        return [f"{place} {_WRONG_TYPE} {hint.__name__}, got {shown(value)}"]
+        kind = "" if type(value).__module__ == "builtins" else f" ({type(value).__name__})"  # NumPy's 3 is no int
+        return [f"{place} {_WRONG_TYPE} {hint.__name__}, got {shown(value)}{kind}"]
     return []
 
 
@@ -130,17 +134,31 @@ def check_config(config: Any) -> None:
 
 def check_arguments(function: Callable[..., Any], values: Mapping[str, Any]) -> None:
     """Raise one `UserError` with all problems of the arguments of a call, and of the configs among them."""
-    hints = typing.get_type_hints(function, include_extras=True)
+    hints = _hints(function)
     problems = [problem for name, value in values.items() for problem in value_problems(hints[name], value, name)]
     if problems:
         raise UserError("; ".join(dict.fromkeys(problems)))
+
+
+def checked(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
+    """Decorator of a public function: its arguments are checked by their types and ranges before it is called."""
+    signature = inspect.signature(function)
+
+    @functools.wraps(function)
+    def call(*arguments: Arguments.args, **options: Arguments.kwargs) -> Result:
+        given = signature.bind(*arguments, **options).arguments
+        hints = _hints(function)
+        check_arguments(function, {name: value for name, value in given.items() if name in hints})
+        return function(*arguments, **options)
+
+    return call
 
 
 _PLAIN = (bool, int, float, str, type(None))
 _WRONG_TYPE = "must be of type"
 
 
-@lru_cache(maxsize=256)
+@functools.lru_cache(maxsize=256)
 def _hints(cls: Hashable) -> dict[str, Any]:
     return typing.get_type_hints(typing.cast(type, cls), include_extras=True)
 

@@ -23,7 +23,7 @@ class Interruption(Exception):
 def unknown_choice(kind: str, given: str, choices: Iterable[str]) -> UserError:
     """`unknown game 'pogn'; did you mean 'pong'? (24 games: asteroids, ...)`."""
     names = sorted(choices)
-    plural = kind[:-1] + "ies" if kind.endswith("y") and kind[-2:] != "ey" else kind + "s"
+    plural = kind[:-1] + "ies" if kind.endswith("y") and kind[-2:] != "ey" else kind.removesuffix("s") + "s"
     nearest = difflib.get_close_matches(given, names, n=1, cutoff=0.5)
     hint = f"; did you mean {nearest[0]!r}?" if nearest else ";"
     return UserError(f"unknown {kind} {given!r}{hint} ({len(names)} {plural}: {', '.join(names)})")

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
-from manicap.core.errors import Failure
+from manicap.core.errors import Failure, UserError
 
 SCRATCH_SUFFIX = ".scratch"
 
@@ -29,6 +29,7 @@ def atomic_write(path: Path, content: bytes) -> None:
 @contextlib.contextmanager
 def atomic_file(path: Path) -> Iterator[IO[bytes]]:
     """A file to write into that takes the place of `path`, whole and on disk, when the block ends without an error."""
+    _refuse_device(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, scratch = _open_scratch(path)
     try:
@@ -73,6 +74,12 @@ def sync_file(path: Path) -> None:
     """Wait until the file's content is on disk, whoever wrote it."""
     with path.open("rb") as file:
         os.fsync(file.fileno())
+
+
+def _refuse_device(path: Path) -> None:
+    """The rename would put a file in the place of a device or a FIFO."""
+    if path.exists() and not path.is_file():
+        raise UserError(f"{path} is {'a directory' if path.is_dir() else 'no regular file'} and cannot be written")
 
 
 def sync_directory(directory: Path) -> None:

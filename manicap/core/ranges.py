@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Protocol, runtime_checkable
 
 LONGEST_SHOWN = 80
+LONGEST_COMPONENT = 100
 LONGEST_NAME = 200
 """Bytes of a run's name: file systems allow 255, and scratch files add a prefix."""
 
@@ -97,6 +98,13 @@ NonNegative = Annotated[float, Range(0)]
 Fraction = Annotated[float, Range(0, 1)]
 Seeds = Annotated[tuple[Seed, ...], Distinct()]
 RunName = Annotated[str, PathComponent()]
+
+
+def component(text: str, otherwise: str) -> str:
+    """A name of one directory made from any text, which stays as it is where `PathComponent` allows it."""
+    name = "".join(letter if _printable(letter) and letter not in "/\\" else "_" for letter in text).lstrip(".- ")
+    name = name.encode(errors="replace")[:LONGEST_COMPONENT].decode(errors="ignore").rstrip()
+    return name or otherwise
 
 
 def shown(value: Any) -> str:

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import Annotated, Any, Protocol, Self
 
 import numpy as np
 import torch
@@ -22,8 +22,10 @@ from manicap.atari.protocol import Protocol as ProbeProtocol
 from manicap.atari.protocol import find_protocol
 from manicap.atari.splits import Part, ProbeSplits, probe_splits, read_labels
 from manicap.atari.store import Store, StoreConfig
+from manicap.core.config import checked
 from manicap.core.errors import UserError, unknown_choice
 from manicap.core.paths import DATA_DIR
+from manicap.core.ranges import Count, PlaySteps, Positive, Range, Seed, Width
 from manicap.evaluate.encoders import ArrayKind, Encoder, FrozenEncoder, InputKind
 from manicap.evaluate.features import Features, extract_features, project_features
 from manicap.evaluate.knn import NearestNeighbors
@@ -64,27 +66,28 @@ PROBES: dict[str, ProbeBuilder] = {
 Floors = Iterable[str] | Mapping[str, "str | Encoder | Evaluation"]
 
 
+@checked
 def evaluate(
     encoder: Encoder,
     game: str | None = None,
     *,
     protocol: str = "fixed",
     annotation_set: str = "corrected",
-    steps: int = 50_000,
-    seed: int = 0,
+    steps: PlaySteps = 50_000,
+    seed: Seed = 0,
     probe: str | ProbeBuilder = "linear",
     probe_init: ProbeInit = "auto",
-    width: int | None = None,
+    width: Width | None = None,
     input: InputKind = "uint8",
-    normalization: tuple[float, float] = (0.5, 0.5),
+    normalization: tuple[Annotated[float, Range(-1e6, 1e6)], Positive] = (0.5, 0.5),
     arrays: ArrayKind | None = None,
     floors: Floors = ("majority",),
     store: Store | Path | str | None = None,
-    store_seed: int = 0,
+    store_seed: Seed = 0,
     data_dir: Path | str = DATA_DIR,
     cache_dir: Path | str | None = None,
     fingerprint: str | None = None,
-    batch_size: int = 128,
+    batch_size: Count = 128,
     quiet: bool = False,
 ) -> Evaluation:
     """Probe a frozen encoder on a game.

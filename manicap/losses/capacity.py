@@ -15,6 +15,8 @@ import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
+from manicap.core.config import checked
+from manicap.core.ranges import Fraction, NonNegative, Positive
 from manicap.losses.gather import gather_rows, mean_over_processes
 from manicap.losses.pairs import in_float32
 
@@ -170,12 +172,13 @@ class CapacityRegularizer(nn.Module):
 
     average: Tensor
 
+    @checked
     def __init__(
         self,
-        epsilon: float | None = None,
+        epsilon: NonNegative | None = None,
         *,
-        target_ratio: float | None = None,
-        smoothing: float = 0.99,
+        target_ratio: Positive | None = None,
+        smoothing: Fraction = 0.99,
         method: NuclearNormMethod = "auto",
     ) -> None:
         super().__init__()

@@ -5,7 +5,7 @@ from typing import ClassVar, Literal
 
 from manicap.core.config import config_hash
 from manicap.core.errors import UserError
-from manicap.core.ranges import BatchSize, Count, NonNegative, Positive, Seed
+from manicap.core.ranges import BatchSize, Count, NonNegative, Positive, Seed, component
 from manicap.methods import find_method
 from manicap.methods.base import Domain, Method, Settings
 
@@ -57,7 +57,7 @@ class RunConfig:
     @property
     def run_name(self) -> str:
         """`pong-dim-c+-s0-1a2b3c4d`"""
-        return f"{self.subject}-{self.method}-s{self.seed}-{config_hash(self)[:8]}"
+        return f"{component(self.subject, self.domain)}-{self.method}-s{self.seed}-{config_hash(self)[:8]}"
 
 
 def find_method_for(domain: Domain, name: str) -> type[Method]:

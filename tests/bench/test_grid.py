@@ -113,7 +113,7 @@ def test_a_wrong_value_of_a_run_names_its_column():
     ("changes", "message"),
     [
         ({"probe": {"width": 0}}, "width must be at least 1, got 0"),
-        ({"probe": {"probe_steps": -4}}, "probe_steps must be at least 1, got -4"),
+        ({"probe": {"probe_steps": -4}}, "probe_steps must be at least 8, got -4"),
         ({"run": {"num_heads": 0}}, "num_heads must be at least 1, got 0"),
         ({"run": {"epsilon": float("nan")}}, "epsilon"),
         ({"variants": [{"method": "dim-c+", "epsilon": [0.1, float("nan")]}]}, "epsilon"),
@@ -134,6 +134,22 @@ def test_a_way_of_probing_that_an_image_run_cannot_have_is_refused_with_the_file
     with pytest.raises(UserError, match="train by protocol tsai2021 and keep weights 'best'"):
         build_grid(images, "test")
     assert build_grid(images | {"run": {"protocol": "tsai2021"}}, "test").cells
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"run": {"batch_size": 1}}, "batch_size must be at least 2, got 1"),
+        ({"variants": [{"method": "dim-c+", "label": 3}]}, r"variants\[0\].label must be str, got 3"),
+        ({"evaluations": [{"name": ["a"]}]}, r"evaluations\[0\].name must be str, got \['a'\]"),
+        ({"seeds": []}, "seeds must not be empty"),
+        ({"seeds": [2, 2]}, r"seeds must not repeat a value, got \(2, 2\)"),
+        ({"execution": {"gpus": float("inf")}}, "execution.gpus must be a finite number, got inf"),
+    ],
+)
+def test_a_value_out_of_range_is_refused(changes, sentence):
+    with pytest.raises(UserError, match=sentence):
+        grid(**changes)
 
 
 def test_a_grid_without_methods_is_refused():

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 from manicap.cli.main import COMMANDS, main
@@ -85,8 +86,6 @@ PRETRAIN = ["pretrain", "--game", "pong"]
         (["images", "--neighbor-temperature", "nan"], "neighbor_temperature must be a finite number, got nan"),
         (["nerve", "--shape", "circle", "--batch-size", "0"], "batch_size must be at least 2, got 0"),
         (["annotations", "verify", "pong", "--steps", "9"], "steps must be at least 10, got 9"),
-        (["annotations", "verify", "--annotation-set", "nope"], "unknown annotation set 'nope'"),
-        (["annotations", "list", "--annotation-set", "nope"], "unknown annotation set 'nope'"),
         (["collect", "--game", "pong", "--steps", str(10**21)], "steps must be at most 1,000,000,000, got 1000"),
         (["collect", "--game", "pong", "--seed", "-1", "--lanes", "0"], "got -1; lanes must be at least 1, got 0"),
     ],
@@ -248,3 +247,43 @@ def test_a_typo_in_the_annotation_set_is_told_without_a_game_too(capsys):
     for command in ("list", "verify"):
         assert call("annotations", command, "--annotation-set", "corected") == 2
         assert "did you mean 'corrected'?" in capsys.readouterr().err
+
+
+def save_points(path, points):
+    np.save(path, points)
+    return str(path)
+
+
+@pytest.mark.parametrize("points", [np.float64(3), np.arange(5.0), np.zeros((5, 2, 2))])
+def test_a_file_without_a_table_of_points_is_refused(points, tmp_path, capsys):
+    assert call("nerve", "--shape", save_points(tmp_path / "points.npy", points)) == 2
+    assert "must hold one array of points [n, C]" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("content", [b"", b"\x93NUMPY\x01\x00garbage", b"text"])
+def test_a_file_that_is_no_array_is_refused(content, tmp_path, capsys):
+    (tmp_path / "points.npy").write_bytes(content)
+    assert call("nerve", "--shape", str(tmp_path / "points.npy")) == 2
+    message = capsys.readouterr().err
+    assert "cannot read points from" in message
+    assert message.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (b"method = 3", "method must be str, got 3"),
+        (b"method = 'st-dim'\ngame = 'pong'\nseed = nan", "seed must be int, got nan"),
+        (b"game = \xff", "byte 7 is not UTF-8"),
+        (b"a = " + b"[" * 50_000, "nested too deeply"),
+        (b"a = " + b"9" * 5_000, "is not valid TOML"),
+        (b"", "game is required"),
+    ],
+)
+def test_a_damaged_config_of_a_run_is_one_sentence(content, sentence, tmp_path, capsys):
+    (tmp_path / "config.toml").write_bytes(content)
+    for command in ("resume", "evaluate", "diagnose"):
+        assert call(command, str(tmp_path)) == 2
+        message = capsys.readouterr().err
+        assert sentence in message
+        assert message.count("\n") == 1

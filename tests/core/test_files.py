@@ -6,7 +6,17 @@ import sys
 
 import pytest
 
+from manicap.core.errors import UserError
 from manicap.core.files import atomic_file, atomic_write, exclusive_lock, remove_scratch, sha256_file, write_json
+
+
+def test_what_is_no_regular_file_is_never_replaced(tmp_path):
+    os.mkfifo(tmp_path / "fifo")
+    with pytest.raises(UserError, match="fifo is no regular file and cannot be written"):
+        atomic_write(tmp_path / "fifo", b"x")
+    with pytest.raises(UserError, match="is a directory and cannot be written"):
+        atomic_write(tmp_path, b"x")
+    assert [path.is_fifo() for path in tmp_path.iterdir()] == [True]
 
 
 def test_atomic_write_replaces_the_whole_file_and_leaves_nothing_else(tmp_path):

@@ -15,7 +15,18 @@ import manicap
 from manicap.cli.main import COMMANDS
 from manicap.core.config import check_arguments, check_config, config_problems, from_dict
 from manicap.core.errors import UserError
-from manicap.core.ranges import Count, Distinct, Fraction, NonNegative, PathComponent, Positive, Range, Seeds, shown
+from manicap.core.ranges import (
+    Count,
+    Distinct,
+    Fraction,
+    NonNegative,
+    PathComponent,
+    Positive,
+    Range,
+    Seeds,
+    component,
+    shown,
+)
 from manicap.methods import METHODS
 from manicap.methods.base import Settings
 from manicap.train.config import typed_config
@@ -202,6 +213,19 @@ def test_a_name_of_one_directory_passes(name):
 )
 def test_a_name_that_is_no_single_plain_directory_is_refused(name):
     assert PathComponent().problem(name)
+
+
+@pytest.mark.parametrize(
+    "text", ["..", "", ".", "../../x", 'h"><img src=x>', "a\nb", "\udcff", "é" * 300, " x ", "C:\\x"]
+)
+def test_any_text_makes_a_name_of_one_directory(text):
+    assert PathComponent().problem(component(text, "images")) is None
+
+
+def test_a_plain_name_stays_as_it_is():
+    for name in ("cifar10", "ms_pacman", "my photos (2)", "日本"):
+        assert component(name, "images") == name
+    assert component("..", "images") == "images"
 
 
 def test_a_quoted_value_is_short():

@@ -110,6 +110,13 @@ def test_the_same_call_gives_the_same_scores(probe_store, evaluation):
         ({"floors": ("untrained",)}, "floors={'untrained': encoder}"),
         ({"game": "freeway"}, "is a store of pong, not of freeway"),
         ({"store": "nowhere"}, "nowhere is not a sound store"),
+        ({"steps": 7}, "steps must be at least 8, got 7"),
+        ({"seed": -1}, "seed must not be negative, got -1"),
+        ({"seed": np.int64(3)}, r"seed must be of type int, got 3 \(int64\)"),
+        ({"width": 0}, "width must be at least 1, got 0"),
+        ({"batch_size": -1}, "batch_size must be at least 1, got -1"),
+        ({"normalization": (0.5, 0.0)}, r"normalization\[1\] must be positive, got 0.0"),
+        ({"normalization": (0.5,)}, "normalization must have 2 values, got 1"),
     ],
 )
 def test_mistakes_are_named(probe_store, options, message):

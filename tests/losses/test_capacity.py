@@ -144,6 +144,16 @@ def test_errors_say_what_to_do() -> None:
         CapacityRegularizer()
     with pytest.raises(ValueError, match="epsilon or target_ratio, one of them"):
         CapacityRegularizer(0.1, target_ratio=0.1)
+    for epsilon, sentence in (
+        (-1.0, "not be negative"),
+        (math.nan, "be a finite number"),
+        (math.inf, "be a finite number"),
+        ("1", "be of type float"),
+    ):
+        with pytest.raises(ValueError, match=f"epsilon must {sentence}"):
+            CapacityRegularizer(epsilon)
+    with pytest.raises(ValueError, match="target_ratio must be positive, got 0"):
+        CapacityRegularizer(target_ratio=0)
     with pytest.raises(ValueError, match=r"smoothing must lie in \[0, 1\), got 1"):
         CapacityRegularizer(0.1, smoothing=1)
     with pytest.raises(ValueError, match="needs base_loss in every call"):
