@@ -15,7 +15,7 @@ from manicap.bench.same_data import current_result, probe_images_fingerprint
 from manicap.core.config import check_config, to_dict
 from manicap.core.errors import UserError
 from manicap.core.paths import DATA_DIR
-from manicap.core.ranges import Count, Positive
+from manicap.core.ranges import Count, VoteTemperature
 from manicap.core.results import read_result, write_result
 from manicap.evaluate.image_evaluation import PROTOCOLS, ImageBench, ProbeName, evaluate_images
 from manicap.evaluate.image_neighbors import NeighborsConfig
@@ -50,7 +50,7 @@ class ImageEvaluationConfig:
     """Features computed once, or of new views in every epoch; auto is the protocol's: cached for clean."""
     neighbors: Count = 200
     """Nearest training images that vote (knn)."""
-    neighbor_temperature: Positive = 0.5
+    neighbor_temperature: VoteTemperature = 0.5
     """By which similarities are divided before the exponential (knn)."""
 
     @property

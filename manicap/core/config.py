@@ -28,7 +28,7 @@ import tomli_w
 
 from manicap.core.errors import UserError, unknown_choice
 from manicap.core.files import atomic_write
-from manicap.core.ranges import Check, shown
+from manicap.core.ranges import LARGEST_BITS, LONGEST_SHOWN, Check, shown
 from manicap.core.reading import read_toml_table
 
 Config = TypeVar("Config")
@@ -107,7 +107,7 @@ def value_problems(hint: Any, value: Any, name: str, prefix: str | None = None) 
         # None is an option of most: what is wrong with a number is said by the other.
         return [] if [] in attempts else attempts[0]
     if origin is typing.Literal:
-        return [] if value in arguments else [str(unknown_choice(place, str(value), map(str, arguments)))]
+        return [] if value in arguments else [_unknown(place, value, arguments)]
     if origin is tuple:
         if not isinstance(value, tuple | list):
             return [f"{place} {_WRONG_TYPE} tuple, got {shown(value)}"]
@@ -119,7 +119,7 @@ def value_problems(hint: Any, value: Any, name: str, prefix: str | None = None) 
         return config_problems(value, None if prefix is None else f"{place}.")
     if hint is float and type(value) is not bool and isinstance(value, int | float):
         return [] if abs(value) < math.inf else [f"{place} must be a finite number, got {value}"]
-    if hint in _PLAIN and (not isinstance(value, hint) or (hint is int and isinstance(value, bool))):
+    if hint in _PLAIN and not _is_plain(value, hint):
         kind = "" if type(value).__module__ == "builtins" else f" ({type(value).__name__})"  # NumPy's 3 is no int
         return [f"{place} {_WRONG_TYPE} {hint.__name__}, got {shown(value)}{kind}"]
     return []
@@ -158,6 +158,18 @@ _PLAIN = (bool, int, float, str, type(None))
 _WRONG_TYPE = "must be of type"
 
 
+def _unknown(name: str, value: Any, choices: tuple[Any, ...]) -> str:
+    given = value if isinstance(value, str) and len(value) <= LONGEST_SHOWN else shown(value)
+    return str(unknown_choice(name, given, map(str, choices)))
+
+
+def _is_plain(value: Any, hint: type) -> bool:
+    """A value of the type. True is no int, and neither is what Python can hold but not print (2 to the 20,000)."""
+    if hint is int:
+        return isinstance(value, int) and not isinstance(value, bool) and value.bit_length() <= LARGEST_BITS
+    return isinstance(value, hint)
+
+
 @functools.lru_cache(maxsize=256)
 def _hints(cls: Hashable) -> dict[str, Any]:
     return typing.get_type_hints(typing.cast(type, cls), include_extras=True)
@@ -191,7 +203,7 @@ def _convert(hint: Any, value: Any, name: str, problems: list[str]) -> Any:
         return _convert(arguments[0], value, name, problems)
     if origin is typing.Literal:
         if value not in arguments:
-            problems.append(str(unknown_choice(name, str(value), map(str, arguments))))
+            problems.append(_unknown(name, value, arguments))
         return value
     if origin in (typing.Union, types.UnionType):
         return _convert_union(arguments, value, name, problems)
@@ -213,7 +225,7 @@ def _convert(hint: Any, value: Any, name: str, problems: list[str]) -> Any:
         return Path(value)
     if hint is float and type(value) is int and abs(value) < 2**1023:
         return float(value)
-    if type(value) is not hint:
+    if type(value) is not hint or (hint in _PLAIN and not _is_plain(value, hint)):
         problems.append(f"{name} must be {hint.__name__}, got {shown(value)}")
     return value
 

@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Protocol, runtime_checkable
 
 LONGEST_SHOWN = 80
+LARGEST_BITS = 128
+"""Of an integer; beyond, it is described rather than quoted."""
 LONGEST_COMPONENT = 100
 LONGEST_NAME = 200
 """Bytes of a run's name: file systems allow 255, and scratch files add a prefix."""
@@ -36,7 +38,7 @@ class Range:
     """Numbers from `low` to `high`; both belong to it, except `low` if `above`."""
 
     low: float
-    high: float = math.inf
+    high: float
     above: bool = False
 
     def problem(self, value: Any) -> str | None:
@@ -93,8 +95,11 @@ Side = Annotated[int, Range(1, 4096)]
 Seed = Annotated[int, Range(0, 2**63 - 1)]
 Threads = Annotated[int, Range(1, 1024)]
 """CPU threads, or worker processes. Beyond this torch has been seen to end in a segmentation fault."""
-Positive = Annotated[float, Range(0, above=True)]
-NonNegative = Annotated[float, Range(0)]
+Positive = Annotated[float, Range(0, 1e12, above=True)]
+NonNegative = Annotated[float, Range(0, 1e12)]
+"""Rates and weights. float32 ends at 3e38, and a loss of a few factors comes there sooner."""
+VoteTemperature = Annotated[float, Range(0.02, 1e6)]
+"""Of nearest neighbours: exp(cosine / temperature) must be finite in float32, summed over all neighbours."""
 Fraction = Annotated[float, Range(0, 1)]
 Seeds = Annotated[tuple[Seed, ...], Distinct()]
 RunName = Annotated[str, PathComponent()]
@@ -109,7 +114,7 @@ def component(text: str, otherwise: str) -> str:
 
 def shown(value: Any) -> str:
     """A value as a sentence quotes it: short, whatever came."""
-    if isinstance(value, int) and not isinstance(value, bool) and value.bit_length() > 128:
+    if isinstance(value, int) and not isinstance(value, bool) and value.bit_length() > LARGEST_BITS:
         # Python refuses to print integers of more than 4,300 digits.
         return f"a number of about {int(value.bit_length() * math.log10(2)) + 1:,} digits"
     text = str(value)

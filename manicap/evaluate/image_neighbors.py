@@ -9,7 +9,7 @@ from torch.nn import functional as F
 
 from manicap.core.config import check_config
 from manicap.core.errors import UserError
-from manicap.core.ranges import Count, Positive
+from manicap.core.ranges import Count, VoteTemperature
 
 _ROWS = 512
 
@@ -17,7 +17,7 @@ _ROWS = 512
 @dataclass(frozen=True)
 class NeighborsConfig:
     k: Count = 200
-    temperature: Positive = 0.5
+    temperature: VoteTemperature = 0.5
 
 
 class Neighbors(NamedTuple):

@@ -17,7 +17,7 @@ from manicap.methods.two_view import CapacityDefaults, Charts, TwoViewSettings
 
 @dataclass(frozen=True)
 class SimCLRSettings(TwoViewSettings):
-    temperature: Annotated[float, Range(MIN_TEMPERATURE)] = 0.5
+    temperature: Annotated[float, Range(MIN_TEMPERATURE, 1e6)] = 0.5
     """By which similarities are divided: tau of the paper's Table 5."""
 
 

@@ -5,12 +5,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-from manicap.atari.annotations import annotations
+from manicap.atari.annotations import ANNOTATION_SETS, sets_with
 from manicap.atari.games import find_game
 from manicap.atari.protocol import ProtocolName
 from manicap.atari.store import StoreConfig
 from manicap.core.config import from_dict, to_dict
-from manicap.core.errors import UserError
+from manicap.core.errors import UserError, unknown_choice
 from manicap.core.ranges import BatchSize, Count, Lanes, NonNegative, Positive, Seed, shown
 from manicap.core.reading import read_toml_table
 from manicap.methods import find_method
@@ -67,11 +67,10 @@ class PretrainConfig(RunConfig, Play):  # the fields of the last base come first
         found = []
         if self.collect_steps < self.lanes:
             found.append(f"collect_steps must be at least the number of lanes ({self.lanes}), got {self.collect_steps}")
-        if find_method(self.method).needs_labels:
-            try:
-                annotations(find_game(self.game), self.annotation_set)
-            except UserError as error:
-                found.append(str(error))
+        if self.annotation_set not in ANNOTATION_SETS:
+            found.append(str(unknown_choice("annotation set", self.annotation_set, ANNOTATION_SETS)))
+        elif find_method(self.method).needs_labels and self.annotation_set not in sets_with(find_game(self.game)):
+            found.append(f"{self.game} is not annotated in {self.annotation_set!r}")
         return found
 
     @property
