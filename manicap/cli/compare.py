@@ -11,6 +11,7 @@ from manicap.bench.checks import AnyEvaluation
 from manicap.bench.comparison import compare_runs, domain_of, evaluation_of
 from manicap.bench.evaluation import EvaluationConfig
 from manicap.bench.image_evaluation import ImageEvaluationConfig
+from manicap.cli.images import holds_config
 from manicap.core.paths import DATA_DIR
 from manicap.core.ranges import Threads
 from manicap.evaluate.compare import Metric
@@ -49,7 +50,7 @@ def compare(
 
 def compare_for_arguments(arguments: Sequence[str]) -> Callable[..., None]:
     """`compare` with the flags of what the runs learned from; their defaults are how the runs were probed."""
-    runs = [Path(word) for word in arguments if not word.startswith("-") and (Path(word) / "config.toml").is_file()]
+    runs = [Path(word) for word in arguments if holds_config(word)]
     told = {word.split("=")[0].lstrip("-").replace("-", "_") for word in arguments if word.startswith("--")}
     default = evaluation_of(runs, told)
     on_images = domain_of(runs) == "images"

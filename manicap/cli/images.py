@@ -1,5 +1,6 @@
 """Commands on images: the job, and `evaluate` for its runs."""
 
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated
@@ -103,10 +104,14 @@ def images_for_arguments(arguments: Sequence[str]) -> Callable[..., None]:
 images.for_arguments = images_for_arguments  # type: ignore[attr-defined]
 
 
+def holds_config(word: str) -> bool:
+    """Whether a word of the command line is the directory of a run; it may be anything, such as too long for a path."""
+    return not word.startswith("-") and os.path.isfile(os.path.join(word, "config.toml"))
+
+
 def names_image_run(arguments: Sequence[str]) -> bool:
     """Whether the first run among the arguments is one on images."""
-    configs = (Path(word) / "config.toml" for word in arguments if not word.startswith("-"))
-    first = next((path for path in configs if path.is_file()), None)
+    first = next((Path(word) / "config.toml" for word in arguments if holds_config(word)), None)
     return first is not None and isinstance(read_run_config(first), ImageConfig)
 
 

@@ -52,6 +52,8 @@ def test_the_overview_lists_every_command(capsys):
         (["data", "verify", "--data-dir", "/nonexistent"], "no stores and no images in /nonexistent"),
         (["data", "remove", "/nonexistent"], "there is no store at /nonexistent"),
         (["data", "splits", "/nonexistent"], "there is no directory /nonexistent"),
+        (["evaluate", "/nonexistent", "--annotation-set", "x" * 300], "unknown annotation set 'xxx"),
+        (["compare", "/nonexistent", "--baseline", "x" * 300], "/nonexistent"),
     ],
 )
 def test_a_mistake_is_one_sentence_and_exit_code_2(arguments, sentence, capsys):
