@@ -76,6 +76,7 @@ def annotations_verify(
         steps: Random steps to play.
         seed: Seed of the play.
     """
+    _require_set(annotation_set)
     if game is not None:
         games = [find_game(game)]
     else:
