@@ -32,7 +32,7 @@ from manicap.train.setup import build_optimizer
 MEASURED_STEPS = 3
 LONG_SECONDS = 2.0
 """What takes longer is measured once, or in small."""
-SMALL_BATCH = 2
+SMALL_BATCHES = (2, 8)
 ENCODED_FRAMES = 64
 PROBE_EPOCHS = 40
 """After which a linear probe of Atari is taken to have stopped."""
@@ -113,7 +113,7 @@ def _samples(method: Method, count: Sequence[int], generator: torch.Generator) -
 
 def _step_seconds(method: Method, config: RunConfig, device: torch.device, generator: torch.Generator) -> float:
     """Of the whole batch; if that would take long, from two small ones: what grows with it, and what does not."""
-    small, larger = SMALL_BATCH, max(2 * SMALL_BATCH, config.batch_size // 8)
+    small, larger = SMALL_BATCHES
     few, more = (_seconds(_step(method, config, count, device, generator), device) for count in (small, larger))
     grows = max(0.0, more - few) / (larger - small)
     expected = few + grows * (config.batch_size - small)
