@@ -15,7 +15,7 @@ from manicap.evaluate.image_check import ImageCheck
 from manicap.evaluate.image_features import ImageEncoder
 from manicap.images.views import make_views, normalise
 from manicap.methods.simclr import SimCLR
-from manicap.train.config import preset_config, read_config, read_run_config
+from manicap.train.config import read_config, read_run_config
 from manicap.train.distributed import Processes
 from manicap.train.encoder_files import load_encoder
 from manicap.train.image_config import ImageConfig, preset_image_config
@@ -199,10 +199,3 @@ def test_the_paper_preset_is_table_5():
         assert config.settings.stem == "cifar"
     assert preset_image_config("paper", "stl10", "simclr", "clean").settings.stem == "stl10"
     assert preset_image_config("paper", "cifar10", "simclr", "clean").settings.temperature == 0.5
-
-
-def test_an_atari_run_keeps_the_name_it_had_before_there_were_images():
-    # As of the commit before: a change would orphan the runs people have.
-    quick = replace(preset_config("quick", "pong", "dim-c+"), max_steps=600)  # as it was
-    assert quick.run_name == "pong-dim-c+-s0-a2193d7f"
-    assert preset_config("paper", "pong", "st-dim").run_name == "pong-st-dim-s0-3b18f01a"
