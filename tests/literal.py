@@ -113,6 +113,11 @@ def cosine_of_pair(a: Tensor, b: Tensor) -> Tensor:
     return -torch.cosine_similarity(a, b.detach(), dim=1).mean()
 
 
+def byol_of_pair(a: Tensor, b: Tensor) -> Tensor:
+    """Squared distance of the normalised vectors; the target b stands still."""
+    return ((a / a.norm(dim=1, keepdim=True) - (b / b.norm(dim=1, keepdim=True)).detach()) ** 2).sum(1).mean()
+
+
 def tico_of_pair(a: Tensor, b: Tensor, covariance: Tensor, rho: float = 8.0, beta: float = 0.9) -> Tensor:
     """TiCo of one head with its covariance; the target b stands still."""
     z = a / a.norm(dim=1, keepdim=True)

@@ -14,6 +14,7 @@ from manicap.losses.tico import covariance_contrast
 from manicap.losses.variance import covariance_penalty, invariance, variance_hinge
 from tests.literal import (
     barlow_twins_of_pair,
+    byol_of_pair,
     cosine_of_pair,
     literal_two_view,
     nt_xent_of_pair,
@@ -28,10 +29,6 @@ N = 3
 def vicreg(z: Tensor, other: Tensor) -> Tensor:
     variance = (variance_hinge(z) + variance_hinge(other)) / 2
     return 25 * invariance(z, other) + 25 * variance + covariance_penalty(z) + covariance_penalty(other)
-
-
-def byol_of_pair(a: Tensor, b: Tensor) -> Tensor:
-    return ((a / a.norm(dim=1, keepdim=True) - (b / b.norm(dim=1, keepdim=True)).detach()) ** 2).sum(1).mean()
 
 
 def barlow_twins_2021(a: Tensor, b: Tensor) -> Tensor:
