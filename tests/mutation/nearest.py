@@ -1,0 +1,31 @@
+"""Which tests watch over a source file, nearest first."""
+
+from pathlib import Path
+
+# From frames to loss: they fail for most changes of a loss, a method or a head, and take seconds.
+LITERAL = ("tests/methods/test_literal.py", "tests/methods/test_image_literal.py")
+OTHERS = {
+    "losses": ("tests/losses", "tests/methods"),
+    "methods": ("tests/methods", "tests/losses"),
+    "nn": ("tests/nn", "tests/methods"),
+}
+# Tests of several processes take long, and only what gathers over processes needs them.
+DISTRIBUTED = "tests/losses/test_distributed.py"
+
+
+def tests_of(root: Path, file: str, near: bool = False) -> list[str]:
+    """The test file of the same name, the literal forms, the file's own folder, then others that touch it; each once.
+
+    `near` leaves out the contract tests of all methods, which take most of the time.
+    """
+    _, folder, name = file.split("/", 2)
+    literal = LITERAL[::-1] if '"images"' in (root / file).read_text() else LITERAL
+    places = [f"tests/{folder}/test_{name}", *literal, *OTHERS[folder]]
+    if name == "atlas.py":
+        places.insert(1, "tests/evaluate/topology")
+    found: dict[Path, None] = {}
+    for path in (root / place for place in places):
+        found |= dict.fromkeys(sorted(path.rglob("test_*.py")) if path.is_dir() else [path] * path.exists())
+    names = [str(path.relative_to(root)) for path in found]
+    names = [each for each in names if each != DISTRIBUTED and not (near and each.endswith("contract.py"))]
+    return [DISTRIBUTED, *names] if name == "gather.py" else names
