@@ -6,7 +6,7 @@ DEV    := $(VENV)/.dev
 # No extra quiet or colour settings here: what pip says on a failure is what the user needs.
 PIP    := $(BIN)/python -m pip --disable-pip-version-check
 
-.PHONY: run test bench browser clean
+.PHONY: run test portable mutants bench browser clean
 
 # The main job: collect Pong, train DIM-C+ without labels, probe it, show the result page.
 run: $(DEV)
@@ -16,7 +16,15 @@ test: $(DEV) browser
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --dist loadgroup --no-loadscope-reorder
+
+# The suite as other CPUs would run it: instruction sets x threads. `make portable PORTABLE='--sets avx2 tests/losses'`.
+portable: $(DEV) browser
+	$(BIN)/python tests/portable.py $(or $(PORTABLE),--workers 2)
+
+# Do the tests notice a changed sign, frame or mean? `make mutants MUTANTS='manicap/losses/jsd.py'`.
+mutants: $(DEV)
+	$(BIN)/python -m tests.mutation $(MUTANTS)
 
 # Speed and memory, as ratios within one run. Run it alone on the machine.
 bench: $(DEV)

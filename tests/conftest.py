@@ -1,6 +1,8 @@
-"""Stores shared by the whole suite, and threads fixed so that bytes can be compared."""
+"""Stores shared by the whole suite, threads fixed so that bytes can be compared, tests dealt to workers."""
 
+import os
 import subprocess
+from pathlib import Path
 
 import pytest
 import torch
@@ -9,11 +11,33 @@ from manicap.atari.collect import collect
 from manicap.atari.store import StoreConfig
 from tests.image_folder import write_image_folder
 
+# For every process that a test starts: two workers on two cores, a thread each.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+BOTH_CORES = ("test_ray", "test_executors", "in_browser", "train/test_distributed")
+"""Tests of several processes at a time: one worker takes them all, first, so that they do not meet each other."""
+
+
+def pytest_collection_modifyitems(items):
+    """For `--dist loadgroup`: a module is one worker's, so that its fixtures are made once."""
+    for item in items:
+        module = item.nodeid.split("::")[0]
+        several = any(name in module for name in BOTH_CORES)
+        item.add_marker(pytest.mark.xdist_group("both cores" if several else module))
+    items.sort(key=lambda item: item.get_closest_marker("xdist_group").args != ("both cores",))
+
 
 @pytest.fixture(scope="session")
 def data_dir(tmp_path_factory):
-    """Where the suite's stores live; each is collected once."""
-    return tmp_path_factory.mktemp("data")
+    """Where the suite's stores live; each is collected once, whichever worker needs it first.
+
+    MANICAP_TEST_STORES keeps them for the next session too.
+    """
+    base = tmp_path_factory.getbasetemp()
+    common = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    path = Path(os.environ.get("MANICAP_TEST_STORES", common / "stores"))
+    path.mkdir(parents=True, exist_ok=True)
+    return path
 
 
 @pytest.fixture(scope="session")
@@ -36,9 +60,9 @@ def image_folder(tmp_path_factory):
 
 
 @pytest.fixture(scope="session", autouse=True)
-def one_thread():
-    """Small tensors gain nothing from a second thread, and bytes are compared between processes."""
-    torch.set_num_threads(1)
+def threads():
+    """One, unless OMP_NUM_THREADS asks for more: bytes are compared between processes, which all obey it."""
+    torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 import numpy as np
 import pytest
-import torch
 
 from manicap.atari.collect import collect
 from manicap.atari.protocol import FIXED
@@ -8,15 +7,6 @@ from manicap.atari.splits import probe_splits, read_labels
 from manicap.atari.store import StoreConfig
 from manicap.evaluate.features import extract_features
 from manicap.evaluate.sampling import ProbeData
-
-
-@pytest.fixture(scope="session", autouse=True)
-def one_thread():
-    """Small matmuls are as fast on one core, and then do not wait for a busy second one."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="session")

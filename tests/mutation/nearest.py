@@ -13,11 +13,8 @@ OTHERS = {
 DISTRIBUTED = "tests/losses/test_distributed.py"
 
 
-def tests_of(root: Path, file: str, near: bool = False) -> list[str]:
-    """The test file of the same name, the literal forms, the file's own folder, then others that touch it; each once.
-
-    `near` leaves out the contract tests of all methods, which take most of the time.
-    """
+def tests_of(root: Path, file: str) -> list[str]:
+    """The test file of the same name, the literal forms, the file's own folder, others that touch it; each once."""
     _, folder, name = file.split("/", 2)
     literal = LITERAL[::-1] if '"images"' in (root / file).read_text() else LITERAL
     places = [f"tests/{folder}/test_{name}", *literal, *OTHERS[folder]]
@@ -27,5 +24,5 @@ def tests_of(root: Path, file: str, near: bool = False) -> list[str]:
     for path in (root / place for place in places):
         found |= dict.fromkeys(sorted(path.rglob("test_*.py")) if path.is_dir() else [path] * path.exists())
     names = [str(path.relative_to(root)) for path in found]
-    names = [each for each in names if each != DISTRIBUTED and not (near and each.endswith("contract.py"))]
+    names = [each for each in names if each != DISTRIBUTED]
     return [DISTRIBUTED, *names] if name == "gather.py" else names
