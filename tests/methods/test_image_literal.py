@@ -57,6 +57,18 @@ def capacity_weight(o: Tensor) -> float:
     return 0.005 if o.shape[1] > 1 else 0.0
 
 
+def barlow_twins(method: Method, x: Tensor, x_other: Tensor) -> Tensor:
+    """On outputs of one length where the settings ask for it, as the code of arXiv 2104.13712."""
+    if not getattr(method.settings, "normalize_outputs", False):
+        return over_pairs(barlow_twins_of_pair)(method, x, x_other)
+
+    def custom(a: Tensor, b: Tensor) -> Tensor:
+        a, b = (a.shape[1] ** 0.5 * each / each.norm(dim=1, keepdim=True) for each in (a, b))
+        return barlow_twins_of_pair(a, b)
+
+    return over_pairs(custom)(method, x, x_other)
+
+
 def simsiam(method: Method, x: Tensor, x_other: Tensor) -> Tensor:
     z, z_other = (head_outputs(method.charts.heads, method.encoder(each).features_BF) for each in (x, x_other))
     p, p_other = (head_outputs(method.predictors, each) for each in (z, z_other))
@@ -103,7 +115,7 @@ def simclr_ua(method: Method, x: Tensor, x_other: Tensor) -> Tensor:
 
 LITERAL = {
     "simclr": over_pairs(nt_xent_of_pair),
-    "barlow-twins": over_pairs(barlow_twins_of_pair),
+    "barlow-twins": barlow_twins,
     "vicreg": over_pairs(vicreg_of_pair),
     "simsiam": simsiam,
     "byol": byol,

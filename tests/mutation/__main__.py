@@ -59,6 +59,7 @@ def run_all(mutants: dict[str, list[Mutant]], seconds: int, near: bool) -> int:
     reasons = read_equivalents()
     totals: Counter[str] = Counter()
     survivors: list[Mutant] = []
+    green: set[frozenset[str]] = set()
     with tempfile.TemporaryDirectory() as directory:
         copy = copy_repository(Path(directory))
         prepare_process(copy)
@@ -67,7 +68,9 @@ def run_all(mutants: dict[str, list[Mutant]], seconds: int, near: bool) -> int:
             tests = tests_of(ROOT, file)
             if near:
                 tests += ["-k", "not falls and not in_the_middle"]
-            require_green(file, tests, seconds)
+            if frozenset(tests) not in green:
+                require_green(file, tests, seconds)
+                green.add(frozenset(tests))
             started, counts = children_seconds(), Counter[str]()
             for mutant in found:
                 outcome = "equivalent" if mutant.key in reasons else run_mutant(copy, mutant, tests, seconds)
