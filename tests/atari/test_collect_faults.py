@@ -42,6 +42,7 @@ def test_after_a_killed_collector_its_workers_end_and_the_next_one_starts_clean(
     process = start_manicap(*LONG, "--data-dir", tmp_path)
     wait_for_progress(process)
     workers = child_pids(process.pid)
+    assert workers
     process.kill()
     process.wait()
     assert all(wait_for_exit(worker) for worker in workers)

@@ -133,7 +133,9 @@ def test_a_damaged_file_is_named_and_readers_refuse_the_store(store_copy, name, 
         assert faults == []
         return
     assert len(faults) >= 1
-    assert all(name in fault for fault in faults) or name == "manifest.json"
+    # A changed hash in the manifest looks like a changed file: the one that it is the hash of.
+    named = ["manifest.json", "frames.npy", "ram.npy", "episodes.npy"] if name == "manifest.json" else [name]
+    assert all(any(each in fault for each in named) for fault in faults)
     with pytest.raises(UserError, match="not a sound store"):
         open_store(store_copy)
 

@@ -201,10 +201,21 @@ def test_table_1_is_570_runs_each_probed_by_both_annotation_sets():
     built = read_grid(CONFIG_DIR / "table1.toml")
     assert built.datasets == PAPER_GAMES
     assert len(built.cells) == 19 * 6 * 5
+    # Trained as the codes behind the paper: Tables 3 and 4, the last weights, float32 (their GPU had no bfloat16).
+    assert {cell.config.seed for cell in built.cells} == {0, 1, 2, 3, 4}
+    assert {cell.config.method for cell in built.cells} == {"vae", "cpc", "st-dim", "dim-ua", "dim-uac+", "dim-c+"}
+    for cell in built.cells:
+        config = cell.config
+        paper = preset_config("paper", config.game, config.method)
+        changes = {"protocol": "reference", "weights": "last", "seed": config.seed}
+        assert config == replace(paper, **changes), cell.name
+    assert (paper.collect_steps, paper.max_steps, paper.max_epochs) == (100_000, None, 100)
+    assert built.file.execution.precision == "float32"
+    # Probed on 50,000 steps of play as the 2019 code probes, what each method's paper probes.
     assert [each.annotation_set for each in built.evaluations.values()] == ["ari-2020", "ari-2019"]
-    config = built.places["pong", "dim-c+", 4].config
-    assert (config.collect_steps, config.max_steps, config.settings.units) == (100_000, None, 4096)
-    assert (config.protocol, config.weights) == ("reference", "last")
+    for evaluation in built.evaluations.values():
+        assert (evaluation.protocol, evaluation.probe, evaluation.probe_steps) == ("reference", "linear", 50_000)
+        assert (evaluation.probe_input, evaluation.width, evaluation.probe_store) == ("output", None, "per seed")
 
 
 def test_no_two_columns_of_our_grids_are_the_same_training():

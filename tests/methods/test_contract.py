@@ -1,6 +1,9 @@
 """What every method promises, checked over the whole of METHODS; those on images have also test_image_contract."""
 
+import ast
+import inspect
 from dataclasses import fields
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -139,16 +142,24 @@ def test_the_config_survives_toml(name, tmp_path):
     assert read_config(tmp_path / "config.toml") == config
 
 
+def own_settings(cls):
+    """The settings that a class declares, and those of them that have a docstring under them."""
+    body = ast.parse(inspect.getsource(cls)).body[0].body
+    declared = {node for node in body if isinstance(node, ast.AnnAssign) and "ClassVar" not in ast.unparse(node)}
+    texts = {node for node in body if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)}
+    explained = {node.target.id for node, below in pairwise(body) if node in declared and below in texts}
+    return {node.target.id for node in declared}, explained
+
+
 @pytest.mark.parametrize("name", sorted(METHODS))
 def test_every_setting_is_explained(name):
-    import inspect
-
-    for cls in METHODS[name].settings_type.__mro__[:-1]:
-        source = inspect.getsource(cls)
-        for field in fields(cls):
-            if f"\n    {field.name}:" in source:
-                following = source.split(f"\n    {field.name}:")[1].split("\n")[1]
-                assert following.strip().startswith('"""'), f"{cls.__name__}.{field.name}"
+    settings = METHODS[name].settings_type
+    found = set()
+    for cls in settings.__mro__[:-1]:
+        declared, explained = own_settings(cls)
+        assert declared - explained == set(), cls.__name__
+        found |= declared
+    assert found == {field.name for field in fields(settings)}
 
 
 @pytest.mark.parametrize("name", sorted(METHODS))

@@ -121,13 +121,15 @@ def test_every_parameter_gets_a_gradient(kind: type[Encoder]) -> None:
 
 @pytest.mark.parametrize("kind", [NatureCNN, ImpalaCNN])
 def test_weights_are_orthogonal_with_gain_sqrt_2_and_biases_zero(kind: type[Encoder]) -> None:
-    for layer in seeded(kind, 3, 84, 84).modules():
-        if isinstance(layer, nn.Conv2d):
-            flat = layer.weight.flatten(1)
-            gram = flat @ flat.T if flat.shape[0] <= flat.shape[1] else flat.T @ flat
-            torch.testing.assert_close(gram, 2 * torch.eye(len(gram)), rtol=0, atol=1e-4)
-            assert layer.bias is not None
-            assert not layer.bias.any()
+    layers = [layer for layer in seeded(kind, 3, 84, 84).modules() if isinstance(layer, nn.Conv2d)]
+    # Four, or five in each of four blocks.
+    assert len(layers) == {NatureCNN: 4, ImpalaCNN: 20}[kind]
+    for layer in layers:
+        flat = layer.weight.flatten(1)
+        gram = flat @ flat.T if flat.shape[0] <= flat.shape[1] else flat.T @ flat
+        torch.testing.assert_close(gram, 2 * torch.eye(len(gram)), rtol=0, atol=1e-4)
+        assert layer.bias is not None
+        assert not layer.bias.any()
 
 
 @pytest.mark.parametrize("kind", [NatureCNN, ImpalaCNN])

@@ -37,7 +37,7 @@ def test_everything_is_drawn(load, page_file):  # noqa: F811
     assert tab.locator(VISIBLE).count() == 1
     assert tab.locator(f"{VISIBLE} .grid-table").count() == 2
     assert tab.locator("#runs tbody tr").count() == 2 * 4 * 3
-    assert tab.locator(".figure svg").count() == len(list((page_file.parent / "figures").glob("*.svg")))
+    assert tab.locator(".figure svg").count() == len(list((page_file.parent / "figures").glob("*.svg"))) > 0
     for box in tab.locator(".figure svg").evaluate_all("all => all.map(e => e.getBoundingClientRect().height)"):
         assert box > 100
 
