@@ -18,6 +18,7 @@ import tempfile
 import tomllib
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 from tests.mutation.mutants import Mutant, mutants_of
 from tests.mutation.nearest import tests_of
@@ -133,7 +134,7 @@ def require_green(file: str, tests: list[str], seconds: int) -> None:
     """The tests of an unchanged file pass. Load what they have loaded of other packages, for the children to come."""
     sys.dont_write_bytecode = False
     loaded = Path("loaded.txt")
-    if run_tests(tests, seconds, loaded) != "survived":
+    if run_tests(tests, seconds, loaded=loaded) != "survived":
         raise SystemExit(f"the tests of {file} fail without any change: {' '.join(tests)}")
     sys.dont_write_bytecode = True
     for name in loaded.read_text().split():
@@ -149,12 +150,23 @@ def run_mutant(copy: Path, mutant: Mutant, tests: list[str], seconds: int) -> st
         bytecode.unlink()
     path.write_text(mutant.source)
     try:
-        return run_tests(tests, seconds)
+        # dim_c_plus.py is the method dim-c+.
+        return run_tests(tests, seconds, path.stem.replace("_plus", "+").replace("_", "-"))
     finally:
         path.write_text(original)
 
 
-def run_tests(tests: list[str], seconds: int, loaded: Path | None = None) -> str:
+class _Nearest:
+    """Tests with this word in their name come first."""
+
+    def __init__(self, word: str) -> None:
+        self.word = word
+
+    def pytest_collection_modifyitems(self, items: list[Any]) -> None:
+        items.sort(key=lambda item: self.word not in item.nodeid)
+
+
+def run_tests(tests: list[str], seconds: int, word: str = "", loaded: Path | None = None) -> str:
     """Whether the code survives its tests, in a child of its own; `loaded` gets the names of modules of others."""
     child = os.fork()
     if child == 0:
@@ -165,7 +177,8 @@ def run_tests(tests: list[str], seconds: int, loaded: Path | None = None) -> str
             os.dup2(nowhere.fileno(), 2)
         import pytest
 
-        code = pytest.main(["-x", "-p", "no:cacheprovider", "-p", "no:xdist", "--assert=plain", "--tb=no", *tests])
+        flags = ["-x", "-p", "no:cacheprovider", "-p", "no:xdist", "--assert=plain", "--tb=no"]
+        code = pytest.main([*flags, *tests], plugins=[_Nearest(word)])
         if loaded is not None:
             ours = ("manicap", "tests", "conftest", "__")
             loaded.write_text("\n".join(name for name in list(sys.modules) if not name.startswith(ours)))
