@@ -1,6 +1,7 @@
 """Two real gloo processes on one run: torchrun, the global batch split over them."""
 
 import json
+import os
 import signal
 import socket
 import subprocess
@@ -51,7 +52,8 @@ def loss_and_gradients(method, batch, average_over=1):
 
 def one_of_two(rank, address, names, results):
     """Compute half of the batch; rank 0 reports the means over the processes, as DistributedDataParallel takes them."""
-    torch.set_num_threads(1)
+    # As many as the process that is compared with: initial weights come from a QR decomposition, in float32.
+    torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
     dist.init_process_group("gloo", init_method=address, rank=rank, world_size=2)
     found = {}
     for name in names:
