@@ -25,6 +25,8 @@ from tests.mutation.nearest import tests_of
 
 ROOT = Path(__file__).parent.parent.parent
 FOLDERS = ("manicap/losses", "manicap/methods", "manicap/nn")
+Stages = tuple[list[str], list[str]]
+"""The tests nearest to a file, and the others; two, because collecting tests takes longer than most failures."""
 COPIED = ("manicap", "tests", "docs", "configs", "pyproject.toml", "README.md", "CHANGELOG.md")
 
 
@@ -66,15 +68,15 @@ def run_all(mutants: dict[str, list[Mutant]], seconds: int, near: bool) -> int:
         prepare_process(copy)
         print(f"{'file':<38}{'made':>6}{'killed':>8}{'equivalent':>12}{'survived':>10}{'seconds':>9}", flush=True)
         for file, found in mutants.items():
-            tests = tests_of(ROOT, file)
+            stages = tests_of(ROOT, file)
             if near:
-                tests += ["-k", "not falls and not in_the_middle"]
-            if frozenset(tests) not in green:
-                require_green(file, tests, seconds)
-                green.add(frozenset(tests))
+                stages[1].extend(["-k", "not falls and not in_the_middle"])
+            if frozenset(stages[0] + stages[1]) not in green:
+                require_green(file, stages, seconds)
+                green.add(frozenset(stages[0] + stages[1]))
             started, counts = children_seconds(), Counter[str]()
             for mutant in found:
-                outcome = "equivalent" if mutant.key in reasons else run_mutant(copy, mutant, tests, seconds)
+                outcome = "equivalent" if mutant.key in reasons else run_mutant(copy, mutant, stages, seconds)
                 counts[outcome] += 1
                 if outcome == "survived":
                     survivors.append(mutant)
@@ -130,19 +132,19 @@ def prepare_process(copy: Path) -> None:
     torch.set_num_threads(1)
 
 
-def require_green(file: str, tests: list[str], seconds: int) -> None:
+def require_green(file: str, stages: Stages, seconds: int) -> None:
     """The tests of an unchanged file pass. Load what they have loaded of other packages, for the children to come."""
     sys.dont_write_bytecode = False
     loaded = Path("loaded.txt")
-    if run_tests(tests, seconds, loaded=loaded) != "survived":
-        raise SystemExit(f"the tests of {file} fail without any change: {' '.join(tests)}")
+    if run_tests(stages[0] + stages[1], seconds, loaded=loaded) != "survived":
+        raise SystemExit(f"the tests of {file} fail without any change: {' '.join(stages[0] + stages[1])}")
     sys.dont_write_bytecode = True
     for name in loaded.read_text().split():
         with contextlib.suppress(ImportError):  # parts of packages that are not there under their own name
             importlib.import_module(name)
 
 
-def run_mutant(copy: Path, mutant: Mutant, tests: list[str], seconds: int) -> str:
+def run_mutant(copy: Path, mutant: Mutant, stages: Stages, seconds: int) -> str:
     path = copy / mutant.file
     original = path.read_text()
     # Bytecode is matched by size and second of change, which two mutants can share.
@@ -150,8 +152,9 @@ def run_mutant(copy: Path, mutant: Mutant, tests: list[str], seconds: int) -> st
         bytecode.unlink()
     path.write_text(mutant.source)
     try:
-        # dim_c_plus.py is the method dim-c+.
-        return run_tests(tests, seconds, path.stem.replace("_plus", "+").replace("_", "-"))
+        word = path.stem.replace("_plus", "+").replace("_", "-")  # dim_c_plus.py is the method dim-c+
+        survives = all(run_tests(tests, seconds, word) == "survived" for tests in stages)
+        return "survived" if survives else "killed"
     finally:
         path.write_text(original)
 
@@ -186,7 +189,8 @@ def run_tests(tests: list[str], seconds: int, word: str = "", loaded: Path | Non
     _, status = os.waitpid(child, 0)
     with contextlib.suppress(ProcessLookupError):
         os.killpg(child, signal.SIGKILL)  # processes of its tests
-    return "survived" if status == 0 else "killed"
+    # 5: no test was selected.
+    return "survived" if os.waitstatus_to_exitcode(status) in (0, 5) else "killed"
 
 
 if __name__ == "__main__":

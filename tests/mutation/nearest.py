@@ -13,16 +13,16 @@ OTHERS = {
 DISTRIBUTED = "tests/losses/test_distributed.py"
 
 
-def tests_of(root: Path, file: str) -> list[str]:
-    """The test file of the same name, the literal forms, the file's own folder, others that touch it; each once."""
+def tests_of(root: Path, file: str) -> tuple[list[str], list[str]]:
+    """The test file of the same name with the literal forms; then the other tests of folders that touch the file."""
     _, folder, name = file.split("/", 2)
-    literal = LITERAL[::-1] if '"images"' in (root / file).read_text() else LITERAL
-    places = [f"tests/{folder}/test_{name}", *literal, *OTHERS[folder]]
+    literal = LITERAL[::-1] if "image" in (root / file).read_text() else LITERAL
+    own = [f"tests/{folder}/test_{name}", *literal]
+    if name == "gather.py":
+        own.insert(0, DISTRIBUTED)
     if name == "atlas.py":
-        places.insert(1, "tests/evaluate/topology")
-    found: dict[Path, None] = {}
-    for path in (root / place for place in places):
-        found |= dict.fromkeys(sorted(path.rglob("test_*.py")) if path.is_dir() else [path] * path.exists())
-    names = [str(path.relative_to(root)) for path in found]
-    names = [each for each in names if each != DISTRIBUTED]
-    return [DISTRIBUTED, *names] if name == "gather.py" else names
+        own.insert(1, "tests/evaluate/topology/test_fit.py")
+    near = [each for each in own if (root / each).exists()]
+    others = [path for place in OTHERS[folder] for path in sorted((root / place).rglob("test_*.py"))]
+    names = (str(path.relative_to(root)) for path in others)
+    return near, [each for each in names if each not in near and each != DISTRIBUTED]
