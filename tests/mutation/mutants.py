@@ -45,6 +45,8 @@ DROPPED = {
     *("sqrt", "rsqrt", "square", "tanh", "float", "double", "contiguous", "transpose", "flatten", "repeat_interleave"),
 }
 MODULES = {"torch", "math", "F"}
+# Calls whose arguments are not exchanged: nothing would change, or nothing would run.
+UNORDERED = {"isinstance", "getattr", "hasattr", "zip", "map", "max", "min"}
 TYPES = {"Literal", "Callable", "ClassVar", "dict", "tuple", "type"}
 
 
@@ -166,7 +168,7 @@ def _calls(node: ast.Call) -> Iterator[ast.expr]:
         case ast.Name("max" | "min" as name):
             yield ast.Call(ast.Name("min" if name == "max" else "max", ast.Load()), node.args, node.keywords)
     plain = not any(isinstance(argument, ast.Starred) for argument in node.args)
-    named = isinstance(node.func, ast.Name) and node.func.id in ("isinstance", "getattr", "hasattr", "zip", "map")
+    named = isinstance(node.func, ast.Name) and node.func.id in UNORDERED
     same = len(node.args) >= 2 and ast.dump(node.args[0]) == ast.dump(node.args[1])
     if plain and len(node.args) >= 2 and not (named or same or isinstance(node.args[0], ast.Constant)):
         yield ast.Call(node.func, [node.args[1], node.args[0], *node.args[2:]], node.keywords)
