@@ -48,7 +48,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--sets", nargs="+", choices=INSTRUCTION_SETS, default=list(INSTRUCTION_SETS))
     parser.add_argument("--threads", nargs="+", type=int, default=[1, 2])
-    parser.add_argument("--workers", type=int, default=0, help="of pytest-xdist for one thread, as many fewer for more; 0: none")
+    parser.add_argument(
+        "--workers", type=int, default=0, help="of pytest-xdist for one thread, as many fewer for more; 0: none"
+    )
     parser.add_argument("--logs", type=Path, help="where pytest's output goes; else a temporary directory")
     parser.add_argument("pytest", nargs="*", help="paths and, after --, flags for pytest")
     arguments = parser.parse_args()
@@ -60,7 +62,9 @@ def main() -> int:
         for threads in arguments.threads:
             environment = environment_for(name, threads)
             torch_has = subprocess.run([sys.executable, "-c", SHOW], env=environment, capture_output=True, text=True)
-            outcome = run_suite(environment, arguments.pytest, arguments.workers // threads, logs / f"{name}-{threads}.txt")
+            outcome = run_suite(
+                environment, arguments.pytest, arguments.workers // threads, logs / f"{name}-{threads}.txt"
+            )
             counts = f"{threads:>8}{outcome.passed:>9}{len(outcome.failed):>8}{outcome.seconds:>9.0f}"
             print(f"{name:<14}{torch_has.stdout.strip():<12}{counts}", flush=True)
             for test in outcome.failed:
