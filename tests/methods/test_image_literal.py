@@ -58,9 +58,7 @@ def capacity_weight(o: Tensor) -> float:
 
 
 def barlow_twins(method: Method, x: Tensor, x_other: Tensor) -> Tensor:
-    """On outputs of one length where the settings ask for it, as the code of arXiv 2104.13712."""
-    if not getattr(method.settings, "normalize_outputs", False):
-        return over_pairs(barlow_twins_of_pair)(method, x, x_other)
+    """On outputs of one length, as the code of arXiv 2104.13712."""
 
     def custom(a: Tensor, b: Tensor) -> Tensor:
         a, b = (a.shape[1] ** 0.5 * each / each.norm(dim=1, keepdim=True) for each in (a, b))
@@ -147,6 +145,29 @@ def test_ticos_covariance_moves_in_training_only(name: str) -> None:
     after = method.covariance_NDD.clone()
     method.eval().loss(batch)
     assert torch.equal(method.covariance_NDD, after)
+
+
+@torch.no_grad()
+def test_metrics_are_of_the_first_view() -> None:
+    method = build("simclr-ua")
+    batch = batch_for(method)
+    largest = method.membership.linear(method.encoder(batch.frames_BTCHW[:, 0]).features_BF).softmax(1).max(1)
+    found = method.loss(batch).metrics["membership_max"]
+    assert float(found) == pytest.approx(float(largest.values.mean()), rel=1e-8)
+
+    method = build("mmcr")
+    loss = method.loss(batch)
+    # 6 centroids in 8 dimensions: at most sqrt(6 * 6).
+    assert loss.metrics["capacity_bound"] == 6.0
+    assert float(loss.metrics["capacity_percent"]) == pytest.approx(-100 * float(loss.total) / 6, rel=1e-12)
+
+    method = build("simclr-c+")
+    loss = method.loss(batch)
+    size = -float(mmcr(norm(head_outputs(method.charts.heads, method.encoder(batch.frames_BTCHW[:, 0]).features_BF))))
+    base = float(loss.total - loss.parts["capacity"])
+    expected = {"norm": size, "bound": 6.0, "percent": 100 * size / 6, "weight": 0.005, "ratio": 0.005 * size / base}
+    for key, value in expected.items():
+        assert float(loss.metrics[f"capacity_{key}"]) == pytest.approx(value, rel=1e-8), key
 
 
 def test_every_method_is_compared() -> None:

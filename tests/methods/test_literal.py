@@ -13,7 +13,7 @@ from torch.nn.functional import cross_entropy, softplus
 
 from manicap.methods import METHODS
 from manicap.methods.base import Batch, Method, MethodContext
-from tests.literal import literal_dim_c, literal_dim_uac, ua
+from tests.literal import literal_dim_c, literal_dim_uac, mmcr, norm, ua
 from tests.literal_networks import assert_same_loss_and_gradients, head_outputs, nature, scramble
 from tests.methods.small import TRAINED
 
@@ -171,6 +171,24 @@ def test_supervised_equals_a_classifier_a_variable() -> None:
         weight, bias = (p[256 * v : 256 * (v + 1)] for p in method.classifiers.parameters())
         loss = loss + cross_entropy(output @ weight.t() + bias, batch.labels_BV[:, v]) / 2
     assert_same_loss_and_gradients(method.loss(batch).total, loss, method)
+
+
+@pytest.mark.parametrize("name", ["dim-c+", "dim-uac+"])
+@torch.no_grad()
+def test_metrics_are_of_the_outputs_at_t(name: str) -> None:
+    method = build(name)
+    batch = make_batch(method)
+    loss = method.loss(batch)
+    _, features = nature(method.encoder, batch.frames_BTCHW[:, 0])
+    size = -float(mmcr(norm(head_outputs(method.heads, features))))
+    base = float(loss.total - loss.parts["capacity"])
+    # 5 centroids in 6 dimensions: at most sqrt(5 * 5).
+    expected = {"norm": size, "bound": 5.0, "percent": 20 * size, "weight": 0.0005, "ratio": 0.0005 * size / base}
+    if name == "dim-uac+":
+        largest = method.membership.linear(features).softmax(1).max(1).values.mean()
+        assert float(loss.metrics["membership_max"]) == pytest.approx(float(largest), rel=1e-9)
+    for key, value in expected.items():
+        assert float(loss.metrics[f"capacity_{key}"]) == pytest.approx(value, rel=1e-9), key
 
 
 def test_every_method_is_compared() -> None:
