@@ -10,11 +10,15 @@ from manicap.nn.heads import Heads
 
 
 def scramble(method: Method, seed: int = 0) -> Method:
-    """Move every parameter a little, so that no bias is zero and no two heads or targets are alike."""
+    """Move every parameter a little, so that no bias is zero and no two heads or targets are alike.
+
+    By a third of what keeps the size of activations: a softmax that is sure of itself would hide what it is made of.
+    """
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for parameter in method.parameters():
-            parameter.add_(0.1 * torch.randn(parameter.shape, generator=generator, dtype=parameter.dtype))
+            size = 0.3 / parameter[0].numel() ** 0.5 if parameter.ndim > 1 else 0.1
+            parameter.add_(size * torch.randn(parameter.shape, generator=generator, dtype=parameter.dtype))
     return method
 
 
