@@ -31,7 +31,7 @@ def pytest_collection_modifyitems(items):
 def data_dir(tmp_path_factory):
     """Where the suite's stores live; each is collected once, whichever worker needs it first.
 
-    MANICAP_TEST_STORES keeps them for the next session too.
+    MANICAP_TEST_STORES keeps them for the next call too.
     """
     base = tmp_path_factory.getbasetemp()
     common = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
