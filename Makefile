@@ -18,7 +18,7 @@ test: $(DEV) browser
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -n 2 --dist loadgroup --no-loadscope-reorder
 
-# The suite as other CPUs would run it: instruction sets x threads. `make portable PORTABLE='--sets avx2 tests/losses'`.
+# The suite as other CPUs would run it: instruction sets x threads. `make portable PORTABLE='--sets avx2,own tests/losses'`.
 portable: $(DEV) browser
 	$(BIN)/python tests/portable.py $(or $(PORTABLE),--workers 2)
 

@@ -46,20 +46,23 @@ class Outcome(NamedTuple):
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--sets", nargs="+", choices=INSTRUCTION_SETS, default=list(INSTRUCTION_SETS))
-    parser.add_argument("--threads", nargs="+", type=int, default=[1, 2])
+    parser.add_argument("--sets", default=",".join(INSTRUCTION_SETS), help="default: %(default)s")
+    parser.add_argument("--threads", default="1,2", help="default: %(default)s")
     parser.add_argument(
         "--workers", type=int, default=0, help="of pytest-xdist for one thread, as many fewer for more; 0: none"
     )
     parser.add_argument("--logs", type=Path, help="where pytest's output goes; else a temporary directory")
     parser.add_argument("pytest", nargs="*", help="paths and, after --, flags for pytest")
     arguments = parser.parse_args()
+    names = arguments.sets.split(",")
+    if unknown := set(names) - set(INSTRUCTION_SETS):
+        parser.error(f"unknown instruction sets {sorted(unknown)} (of {', '.join(INSTRUCTION_SETS)})")
     logs = arguments.logs or Path(tempfile.mkdtemp(prefix="portable-"))
     logs.mkdir(parents=True, exist_ok=True)
     print(f"{'instructions':<14}{'torch has':<12}{'threads':>8}{'passed':>9}{'failed':>8}{'seconds':>9}", flush=True)
     sound = True
-    for name in arguments.sets:
-        for threads in arguments.threads:
+    for name in names:
+        for threads in map(int, arguments.threads.split(",")):
             environment = environment_for(name, threads)
             torch_has = subprocess.run([sys.executable, "-c", SHOW], env=environment, capture_output=True, text=True)
             outcome = run_suite(

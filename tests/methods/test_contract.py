@@ -121,8 +121,7 @@ def test_the_representation_is_one_row_of_floats_a_frame(name, make_batch):
     assert output.dtype == torch.float32
     # A frame's features do not depend on the others in its batch.
     torch.testing.assert_close(output, alone, rtol=1e-5, atol=1e-5)
-    if name != "majority":
-        assert backbone.shape[1] == 3456
+    assert backbone.shape[1] == (1 if name == "majority" else 3456)
 
 
 def test_the_probe_widths_are_the_papers():
