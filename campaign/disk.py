@@ -1,0 +1,70 @@
+"""A disk that is full before a random change of the file system, with room for a random number of bytes more.
+
+The call runs on a tmpfs of its own. Where none may be mounted, a limit on the size of files takes its place: writes
+fail at the same moments, with another error.
+"""
+
+import contextlib
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+from campaign.calls import CALLS
+from campaign.child import Strike
+from campaign.trees import changing, differences, lost, read_tree, size_of
+from campaign.trials import PartName, Trial, Verdict, fault_of
+
+STAGES = ("collect", "train", "resume", "run", "probe", "images", "diagnose", "nerve", "grid", "page")
+CHOSEN = [name for name, call in CALLS.items() if call.stage in STAGES and name != "grid processes"]
+"""Workers of a process grid are not watched, so nothing can be timed in them; the serial grid writes the same files."""
+PAGE = 4096
+ROOM = 64 * 2**20
+
+
+class Disk:
+    name: PartName = "disk"
+
+    def run(self, trial: Trial) -> Verdict:
+        call, reference = trial.choose(CHOSEN)
+        while not reference.ended.changes:
+            call, reference = trial.choose(CHOSEN)
+        with small_disk(trial, size_of(reference.path) + ROOM) as is_mounted:
+            trial.lay_out(call)
+            growth = max(size_of(reference.path) - size_of(trial.directory), PAGE)
+            number = trial.rng.randrange(reference.ended.changes)
+            pages = int((growth / PAGE + 1) ** trial.rng.random()) - 1
+            filler = trial.directory.parent / "filler" if is_mounted else None
+            strike = Strike(fill_at=number, leave_bytes=pages * PAGE, filler=filler)
+            ended = trial.call(reference.words, reference.limit, strike=strike)
+            why = fault_of(ended)
+            if not why and ended.code == 2:
+                why = f"a full disk is no mistake of the user's, but the exit code is 2: {ended.stderr.strip()[-300:]}"
+            gone = lost(reference.before, read_tree(trial.directory), changing(reference.before, reference.after))
+            why = why or (f"lost: {'; '.join(gone[:3])}" if gone else "")
+            if filler is not None:
+                filler.unlink(missing_ok=True)
+            if not why:
+                ended = trial.call(reference.words, reference.limit)
+                why = fault_of(ended) or (f"refused to go on: {ended.stderr.strip()[-300:]}" if ended.code else "")
+            if not why:
+                found = differences(reference.after, read_tree(trial.directory))
+                why = (
+                    f"{len(found)} files are not those of an undisturbed call: {'; '.join(found[:3])}" if found else ""
+                )
+        kind = "disk full" if is_mounted else "files limited"
+        said = f"{call.name}: {kind} before change {number}, {pages} pages left"
+        return Verdict(call.stage, said, why, words=reference.words)
+
+
+@contextlib.contextmanager
+def small_disk(trial: Trial, size: int) -> Iterator[bool]:
+    """A tmpfs under the trial's working directory; whether it could be mounted."""
+    place: Path = trial.directory.parent
+    place.mkdir(parents=True, exist_ok=True)
+    command = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(place)]
+    is_mounted = subprocess.run(command, capture_output=True).returncode == 0
+    try:
+        yield is_mounted
+    finally:
+        if is_mounted:
+            subprocess.run(["umount", "--lazy", str(place)], check=True)

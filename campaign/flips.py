@@ -1,0 +1,131 @@
+"""One bit or byte changed in a file that a later call reads: the call gives the same result, or says what is wrong.
+
+Half of the flips leave the file's time stamp as it was, as decay of a disk does. Stores and images are hashed again
+only when a time stamp has changed (reading gigabytes at every start would cost minutes): there `data verify` must find
+it.
+"""
+
+import os
+from fnmatch import fnmatch
+from pathlib import Path
+
+from campaign.forking import Ended
+from campaign.trees import Tree, changing, differences, lost, read_tree
+from campaign.trials import PartName, Trial, Verdict, fault_of
+from campaign.workshop import Reference
+
+OTHER = "another result"
+HASHED_ONCE = ("data/*", "pictures/*")
+"""Where bytes with an unchanged time stamp are the business of `data verify`."""
+UNSEEN = {
+    "points.npy": "points are the user's: other points are another request",
+    "data/cifar10/cifar-10-batches-bin/*": "nothing is known of images before their first use; runs carry their hash",
+    "*.toml": "a grid file is typed by the user: another character is another request, and runs carry their config",
+    "*/metrics.jsonl": "a curve on a page: the numbers behind it are in the result, which is checked",
+    "*/diagnostics.jsonl": "a curve on a page",
+}
+"""Files in which a flip can make another sound text that no check can tell from what was meant."""
+
+
+class Flips:
+    name: PartName = "flips"
+
+    def run(self, trial: Trial) -> Verdict:
+        call, reference = trial.choose_reader()
+        trial.lay_out(call)
+        place = choose_file(trial, reference)
+        path, is_silent = trial.directory / place, trial.rng.random() < 0.5
+        what = flip(trial, path, is_silent)
+        before = read_tree(trial.directory)
+        ended = trial.call(reference.words, reference.limit)
+        said = f"{call.name}: {what} of {place}{', time stamp kept' if is_silent else ''}"
+        why = fault_of(ended) or self._loss(trial, before, reference, place, ended)
+        if not why and ended.code == 0:
+            why = other_result(trial, reference, ended, place)
+        unseen = ""
+        if why.startswith(OTHER):
+            found_later = is_silent and _matches(place, HASHED_ONCE) and self._found_by_verify(trial)
+            unseen = _matches(place, UNSEEN) if is_first_seen(reference, place) and not found_later else ""
+            why = "" if found_later or unseen else why
+        return Verdict(call.stage, said, why, unseen, reference.words)
+
+    @staticmethod
+    def _loss(trial: Trial, before: Tree, reference: Reference, place: str, ended: Ended) -> str:
+        """A call that refuses must leave everything as it was."""
+        if ended.code == 0:
+            return ""
+        gone = lost(before, read_tree(trial.directory), changing(before, reference.after) | {place})
+        return f"lost: {'; '.join(gone[:3])}" if gone else ""
+
+    @staticmethod
+    def _found_by_verify(trial: Trial) -> bool:
+        words = ["data", "verify"]
+        if (trial.directory / "pictures").exists():
+            words.append("pictures")
+        ended = trial.call(words, 60)
+        return ended.code == 2 and not fault_of(ended)
+
+
+def choose_file(trial: Trial, reference: Reference) -> str:
+    """A file that the call reads; each kind is as likely as any other, however many files there are of it."""
+    kinds: dict[str, list[str]] = {}
+    for place in reference.reads:
+        parts = Path(place).parts
+        kinds.setdefault(
+            f"{parts[0]} {len(parts)} {Path(place).suffix} {parts[-1].strip('0123456789')[:4]}", []
+        ).append(place)
+    return trial.rng.choice(kinds[trial.rng.choice(sorted(kinds))])
+
+
+def flip(trial: Trial, path: Path, is_silent: bool) -> str:
+    """Change one bit or one byte, in the first 256 bytes half of the time: formats keep there what matters most."""
+    status, content, rng = path.stat(), bytearray(path.read_bytes()), trial.rng
+    if not content:
+        content = bytearray(b"\0")
+    position = rng.randrange(min(len(content), 256) if rng.random() < 0.5 else len(content))
+    if rng.random() < 0.5:
+        bit = rng.randrange(8)
+        content[position] ^= 1 << bit
+        what = f"bit {bit} of byte {position}"
+    else:
+        content[position] = (content[position] + rng.randrange(1, 256)) % 256
+        what = f"byte {position}"
+    path.write_bytes(content)
+    if is_silent:
+        os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+    return what
+
+
+def is_first_seen(reference: Reference, place: str) -> bool:
+    """Whether nothing on disk says what the file should hold: no config of a run, no manifest of its folder."""
+    return not place.endswith("/config.toml") and f"{Path(place).parent}/manifest.json" not in reference.before
+
+
+def other_result(trial: Trial, reference: Reference, ended: Ended, place: str) -> str:
+    """How the result differs from the undisturbed one; the damaged file itself may have stayed, or been made again.
+
+    What has said that the file is damaged, and went on without it, has done its duty.
+    """
+    if says_so(reference, ended, place):
+        return ""
+    found = differences(reference.after, read_tree(trial.directory), frozenset({place}))
+    if ended.stdout != reference.ended.stdout:
+        found.append("stdout differs")
+    return f"{OTHER}, and no word: {'; '.join(found[:4])}" if found else ""
+
+
+def says_so(reference: Reference, ended: Ended, place: str) -> bool:
+    """Whether a line that an undisturbed call does not print names the file, or its directory with what is wrong."""
+    usual = {*reference.ended.stdout.splitlines(), *reference.ended.stderr.splitlines()}
+    new = [line for line in (ended.stdout + "\n" + ended.stderr).splitlines() if line not in usual]
+    file, directory = Path(place).name, Path(place).parent.name
+    faults = ("damaged", "not a sound", "cannot be read", "has changed", "differs", "not done", "made again", "missing")
+    return any(file in line or (directory in line and any(word in line for word in faults)) for line in new)
+
+
+def _matches(place: str, patterns: "dict[str, str] | tuple[str, ...]") -> str:
+    """Why, or the pattern that fits; empty if none does."""
+    for pattern in patterns:
+        if fnmatch("/" + place, "/" + pattern) or fnmatch("/" + place, pattern):
+            return patterns[pattern] if isinstance(patterns, dict) else pattern
+    return ""

@@ -1,0 +1,103 @@
+"""What a directory holds, for comparison: every file's bytes but for what may differ from call to call."""
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Mapping
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import Any
+
+Tree = Mapping[str, str]
+"""Path of each file to the sha256 of what is to be compared of it."""
+
+NOT_COMPARED = {
+    "*.lock": "a lock file is empty, and stays where a call was killed",
+    "*/.verified.json": "time stamps of files, by which a store knows that it was hashed",
+}
+ONLY_PRESENT = {
+    "*/checkpoints/*": "a checkpoint holds the seconds that the training has taken, and the JSON beside it its hash",
+}
+WITHOUT_KEYS = {
+    "*/.manicap/*.json": ("mtime_ns", "the time stamp of the array beside it"),
+    "*/result.json": ("seconds", "what encoding and probing took"),
+    "*/results/*.json": ("seconds", "what encoding and probing took"),
+}
+"""Patterns of paths, with what is left out of the comparison and why. Everything else is compared byte for byte."""
+
+
+def copy_tree(source: Path, target: Path) -> None:
+    """With time stamps, by which stores and image folders know that nothing has changed."""
+    shutil.copytree(source, target, symlinks=True, dirs_exist_ok=True)
+
+
+def read_tree(root: Path) -> Tree:
+    found = {}
+    for directory, folders, names in os.walk(root):
+        folders.sort()
+        for name in sorted(names):
+            path = Path(directory) / name
+            place = str(path.relative_to(root))
+            if not _matches(place, NOT_COMPARED):
+                found[place] = _digest(path, place)
+    return found
+
+
+def differences(expected: Tree, found: Tree, ignored: frozenset[str] = frozenset()) -> list[str]:
+    """A line for every file that is missing, unexpected or different."""
+    lines = []
+    for place in sorted({*expected, *found} - ignored):
+        if place not in found:
+            lines.append(f"{place} is missing")
+        elif place not in expected:
+            lines.append(f"{place} should not be there")
+        elif expected[place] != found[place]:
+            lines.append(f"{place} differs")
+    return lines
+
+
+def lost(before: Tree, after: Tree, ignored: frozenset[str] = frozenset()) -> list[str]:
+    """A line for every file of `before` that is gone or changed."""
+    return differences(before, {place: after[place] for place in before if place in after}, ignored)
+
+
+def changing(before: Tree, after: Tree) -> frozenset[str]:
+    """Files that an undisturbed call itself changes or removes, such as the last lines of an interrupted run."""
+    return frozenset(place for place in before if after.get(place) != before[place])
+
+
+def size_of(root: Path) -> int:
+    return sum(path.stat().st_size for path in root.rglob("*") if path.is_file())
+
+
+def _matches(place: str, patterns: Mapping[str, object]) -> bool:
+    return any(fnmatch(place, pattern) or fnmatch("/" + place, pattern) for pattern in patterns)
+
+
+def _digest(path: Path, place: str) -> str:
+    if path.is_symlink():
+        return f"link to {os.readlink(path)}"
+    if _matches(place, ONLY_PRESENT):
+        return "present"
+    if not path.is_file():
+        return "special"
+    content = path.read_bytes()
+    for pattern, (key, _) in WITHOUT_KEYS.items():
+        if fnmatch("/" + place, pattern):
+            content = _without(content, key)
+    return hashlib.sha256(content).hexdigest()
+
+
+def _without(content: bytes, key: str) -> bytes:
+    """The JSON without the key, however deep; what is no JSON stays as it is."""
+
+    def cut(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {name: cut(item) for name, item in value.items() if name != key}
+        return [cut(item) for item in value] if isinstance(value, list) else value
+
+    try:
+        return json.dumps(cut(json.loads(content)), sort_keys=True).encode()
+    except (ValueError, RecursionError):
+        return content
