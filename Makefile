@@ -6,7 +6,7 @@ DEV    := $(VENV)/.dev
 # No extra quiet or colour settings here: what pip says on a failure is what the user needs.
 PIP    := $(BIN)/python -m pip --disable-pip-version-check
 
-.PHONY: run test portable mutants bench browser clean
+.PHONY: run test portable mutants campaign bench browser clean
 
 # The main job: collect Pong, train DIM-C+ without labels, probe it, show the result page.
 run: $(DEV)
@@ -33,6 +33,11 @@ bench: $(DEV)
 	$(BIN)/python benchmarks/capacity.py
 	$(BIN)/python benchmarks/probe.py
 	$(BIN)/python benchmarks/report.py
+
+# Kills, malformed inputs, flipped bits, full disks (docs/campaign.md). CAMPAIGN="kills --trials 1000 --seed 1" for others.
+CAMPAIGN ?= --trials 200
+campaign: $(DEV)
+	$(BIN)/python -m campaign $(CAMPAIGN)
 
 # The page is tested in a real browser: Debian's chromium, installed where that is possible. Never fails.
 browser:

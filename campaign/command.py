@@ -61,7 +61,7 @@ def campaign(
     read_small_cifar10()
     if scratch is None and MEMORY_DISK.is_dir():
         scratch = MEMORY_DISK
-    tally, console = Tally(seed), Console()
+    tally, console = Tally(seed, calls), Console()
     with contextlib.ExitStack() as stack:
         servers = [stack.enter_context(ForkServer()) for _ in range(workers)]
         directory = Path(tempfile.mkdtemp(prefix="campaign-", dir=scratch))

@@ -11,8 +11,9 @@ from pathlib import Path
 
 from campaign.calls import CALLS
 from campaign.child import Strike
-from campaign.trees import changing, differences, lost, read_tree, size_of
-from campaign.trials import PartName, Trial, Verdict, fault_of
+from campaign.forking import Ended
+from campaign.trees import size_of
+from campaign.trials import PartName, Trial, Verdict, fault_of, finish, loss_in
 
 STAGES = ("collect", "train", "resume", "run", "probe", "images", "diagnose", "nerve", "grid", "page")
 CHOSEN = [name for name, call in CALLS.items() if call.stage in STAGES and name != "grid processes"]
@@ -28,32 +29,28 @@ class Disk:
         call, reference = trial.choose(CHOSEN)
         while not reference.ended.changes:
             call, reference = trial.choose(CHOSEN)
-        with small_disk(trial, size_of(reference.path) + ROOM) as is_mounted:
-            trial.lay_out(call)
-            growth = max(size_of(reference.path) - size_of(trial.directory), PAGE)
-            number = trial.rng.randrange(reference.ended.changes)
-            pages = int((growth / PAGE + 1) ** trial.rng.random()) - 1
-            filler = trial.directory.parent / "filler" if is_mounted else None
-            strike = Strike(fill_at=number, leave_bytes=pages * PAGE, filler=filler)
-            ended = trial.call(reference.words, reference.limit, strike=strike)
-            why = fault_of(ended)
-            if not why and ended.code == 2:
-                why = f"a full disk is no mistake of the user's, but the exit code is 2: {ended.stderr.strip()[-300:]}"
-            gone = lost(reference.before, read_tree(trial.directory), changing(reference.before, reference.after))
-            why = why or (f"lost: {'; '.join(gone[:3])}" if gone else "")
-            if filler is not None:
-                filler.unlink(missing_ok=True)
-            if not why:
-                ended = trial.call(reference.words, reference.limit)
-                why = fault_of(ended) or (f"refused to go on: {ended.stderr.strip()[-300:]}" if ended.code else "")
-            if not why:
-                found = differences(reference.after, read_tree(trial.directory))
-                why = (
-                    f"{len(found)} files are not those of an undisturbed call: {'; '.join(found[:3])}" if found else ""
-                )
+        is_mounted = trial.cleanup.enter_context(small_disk(trial, size_of(reference.path) + ROOM))
+        trial.lay_out(call)
+        growth = max(size_of(reference.path) - size_of(trial.directory), PAGE)
+        number = trial.rng.randrange(reference.ended.changes)
+        pages = int((growth / PAGE + 1) ** trial.rng.random()) - 1
+        filler = trial.directory.parent / "filler" if is_mounted else None
+        strike = Strike(fill_at=number, leave_bytes=pages * PAGE, filler=filler)
+        ended = trial.call(reference.words, reference.limit, strike=strike)
+        why = fault_of(ended) or self._blame(ended) or loss_in(trial, reference)
+        if filler is not None:
+            filler.unlink(missing_ok=True)
+        why = why or finish(trial, reference)
         kind = "disk full" if is_mounted else "files limited"
         said = f"{call.name}: {kind} before change {number}, {pages} pages left"
-        return Verdict(call.stage, said, why, words=reference.words)
+        stage = call.stage if is_mounted else f"{call.stage} (file limit)"
+        return Verdict(stage, said, why, words=reference.words)
+
+    @staticmethod
+    def _blame(ended: Ended) -> str:
+        if ended.code != 2:
+            return ""
+        return f"a full disk is no mistake of the user's, but the exit code is 2: {ended.stderr.strip()[-300:]}"
 
 
 @contextlib.contextmanager

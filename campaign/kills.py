@@ -6,8 +6,7 @@ likely to matter.
 
 from campaign.calls import CALLS
 from campaign.child import Strike
-from campaign.trees import changing, differences, lost, read_tree
-from campaign.trials import PartName, Trial, Verdict, fault_of
+from campaign.trials import PartName, Trial, Verdict, fault_of, finish, loss_in
 
 MAX_KILLS = 3
 STAGES = ("collect", "train", "resume", "run", "probe", "images", "diagnose", "nerve", "grid", "page")
@@ -21,23 +20,16 @@ class Kills:
         call, reference = trial.choose(CHOSEN)
         trial.lay_out(call)
         moments, kills, why = [], 0, ""
-        own = changing(reference.before, reference.after)
         for _ in range(trial.rng.randint(1, MAX_KILLS)):
             strike, moment = self._strike(trial, reference.ended.seconds, reference.ended.changes)
             ended = trial.call(reference.words, reference.limit, strike=strike)
             moments.append(moment)
             kills += ended.was_killed
             # What was there before must be there at every moment, not only at the end.
-            gone = lost(reference.before, read_tree(trial.directory), own)
-            why = why or fault_of(ended) or (f"lost: {'; '.join(gone[:3])}" if gone else "")
-            if not ended.was_killed:
+            why = fault_of(ended) or loss_in(trial, reference)
+            if why or not ended.was_killed:
                 break
-        if not why:
-            ended = trial.call(reference.words, reference.limit)
-            why = fault_of(ended) or (f"refused to go on: {ended.stderr.strip()[-300:]}" if ended.code else "")
-        if not why:
-            found = differences(reference.after, read_tree(trial.directory))
-            why = f"{len(found)} files are not those of an undisturbed call: {'; '.join(found[:3])}" if found else ""
+        why = why or finish(trial, reference)
         return Verdict(call.stage, f"{call.name}: {', '.join(moments)}", why, words=reference.words, strikes=kills)
 
     @staticmethod

@@ -1,6 +1,8 @@
 """What was tried, what held and what did not."""
 
+import shlex
 from collections import defaultdict
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -25,8 +27,9 @@ class _Row:
 class Tally:
     """The verdicts so far."""
 
-    def __init__(self, seed: int) -> None:
-        self.seed = seed
+    def __init__(self, seed: int, calls: Collection[str] = ()) -> None:
+        """Both are part of what repeats a trial."""
+        self.flags = f"--seed {seed}" + (f" --calls {shlex.join(calls)}" if calls else "")
         self.rows: dict[tuple[PartName, str], _Row] = defaultdict(_Row)
 
     def add(self, part: PartName, done: Done) -> None:
@@ -53,14 +56,14 @@ class Tally:
         console.print(table)
         for (part, _), row in sorted(self.rows.items()):
             for done in row.failures:
-                console.print(_describe(part, self.seed, done), markup=False, highlight=False, soft_wrap=True)
+                console.print(_describe(part, self.flags, done), markup=False, highlight=False, soft_wrap=True)
 
 
-def _describe(part: PartName, seed: int, done: Done) -> str:
+def _describe(part: PartName, flags: str, done: Done) -> str:
     verdict = done.verdict
     return (
         f"\n{part} {done.index}: {verdict.what}\n  {verdict.why}\n  the call: {quoted(verdict.words)}\n"
-        f"  again:    python -m campaign {part} --seed {seed} --only {done.index}\n  kept in:  {done.kept}"
+        f"  again:    python -m campaign {part} {flags} --only {done.index}\n  kept in:  {done.kept}"
     )
 
 

@@ -1,5 +1,6 @@
 """A trial: named by its part, seed and index, made in a directory of its own, ended with a verdict."""
 
+import contextlib
 import random
 import re
 import shlex
@@ -14,6 +15,7 @@ from typing import Literal, Protocol
 from campaign.calls import CALLS, Call
 from campaign.child import Request
 from campaign.forking import Ended, ForkServer
+from campaign.trees import changing, differences, lost, read_tree
 from campaign.workshop import Reference, Unprepared, Workshop
 
 PartName = Literal["kills", "inputs", "flips", "disk"]
@@ -64,6 +66,8 @@ class Trial:
         self.directory = self.root / "a" / "b" / "work"
         """Working directory of the calls: two directories deep, so that `../../x` stays in the trial's own."""
         self.output = self.root / "output"
+        self.cleanup = contextlib.ExitStack()
+        """What is to be undone when the trial has been judged and, if need be, kept."""
 
     def choose(self, calls: Iterable[str]) -> tuple[Call, Reference]:
         """One of these calls, or of those among them that the campaign was told to keep to."""
@@ -113,13 +117,14 @@ def run_trials(
     def run(index: int) -> Done:
         server = free.pop()
         trial = Trial(part.name, seed, index, workshop, server, calls)
-        try:
-            verdict = part.run(trial)
-        except Unprepared as error:
-            verdict = Verdict("(prepare)", "a call without any disturbance", str(error))
-        finally:
-            free.append(server)
-        kept = keep(trial, verdict) if verdict.why else None
+        with trial.cleanup:
+            try:
+                verdict = part.run(trial)
+            except Unprepared as error:
+                verdict = Verdict("(prepare)", "a call without any disturbance", str(error))
+            finally:
+                free.append(server)
+            kept = keep(trial, verdict) if verdict.why else None
         shutil.rmtree(trial.root, ignore_errors=True)
         return Done(index, verdict, kept)
 
@@ -137,6 +142,23 @@ def run_trials(
             for server in servers:
                 server.close()
             raise
+
+
+def loss_in(trial: Trial, reference: Reference) -> str:
+    """What the call found and is gone or changed now, but for what it changes itself when it is left alone."""
+    gone = lost(reference.before, read_tree(trial.directory), changing(reference.before, reference.after))
+    return f"lost: {'; '.join(gone[:3])}" if gone else ""
+
+
+def finish(trial: Trial, reference: Reference) -> str:
+    """Make the call once more and leave it alone: why it does not end as if it had never been disturbed."""
+    ended = trial.call(reference.words, reference.limit)
+    if why := fault_of(ended):
+        return why
+    if ended.code:
+        return f"refused to go on: {ended.stderr.strip()[-300:]}"
+    found = differences(reference.after, read_tree(trial.directory))
+    return f"{len(found)} files are not those of an undisturbed call: {'; '.join(found[:3])}" if found else ""
 
 
 def fault_of(ended: Ended) -> str:
