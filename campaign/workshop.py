@@ -94,7 +94,7 @@ def expand(words: Iterable[str], directory: Path) -> tuple[str, ...]:
     """Replace a word with a star by the paths that it matches, as a shell does."""
     found: list[str] = []
     for word in words:
-        paths = sorted(directory.glob(word)) if "*" in word else []
+        paths = [path for path in sorted(directory.glob(word)) if not path.name.startswith(".")] if "*" in word else []
         found += [str(path.relative_to(directory)) for path in paths] or [word]
     return tuple(found)
 
