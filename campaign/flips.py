@@ -17,6 +17,8 @@ from campaign.workshop import Reference
 OTHER = "another result"
 HASHED_ONCE = ("data/*", "pictures/*")
 """Where bytes with an unchanged time stamp are the business of `data verify`."""
+MUST_NOTICE = ("data verify",)
+"""Calls for which the same result as before is the wrong one."""
 UNSEEN = {
     "points.npy": "points are the user's: other points are another request",
     "data/cifar10/cifar-10-batches-bin/*": "nothing is known of images before their first use; runs carry their hash",
@@ -42,6 +44,8 @@ class Flips:
         why = fault_of(ended) or self._loss(trial, before, reference, place, ended)
         if not why and ended.code == 0:
             why = other_result(trial, reference, ended, place)
+            if call.name in MUST_NOTICE and not why:
+                why = "not noticed by the command that is there to notice it"
         unseen = ""
         if why.startswith(OTHER):
             found_later = is_silent and _matches(place, HASHED_ONCE) and self._found_by_verify(trial)
