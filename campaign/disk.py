@@ -5,6 +5,7 @@ fail at the same moments, with another error.
 """
 
 import contextlib
+import re
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -48,7 +49,8 @@ class Disk:
 
     @staticmethod
     def _blame(ended: Ended) -> str:
-        if ended.code != 2:
+        """Asking for more than there is room for is the user's mistake, if told before anything is written."""
+        if ended.code != 2 or re.search("need.* free", ended.stderr):
             return ""
         return f"a full disk is no mistake of the user's, but the exit code is 2: {ended.stderr.strip()[-300:]}"
 
