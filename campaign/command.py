@@ -25,6 +25,8 @@ from manicap.core.progress import Tracker
 PARTS: dict[PartName, type[Part]] = {"kills": Kills, "inputs": Inputs, "flips": Flips, "disk": Disk}
 MEMORY_DISK = Path("/dev/shm")
 """A killed process loses nothing that it has written, so a disk in memory is as good and does not wait for fsync."""
+MEMORY_NEEDED = 3 * 2**30
+"""References of all calls take 1 GB; the rest is for the trials under way."""
 KEPT_TREES = 20
 """Failures of a part whose files are kept; of further ones only the output is."""
 
@@ -59,7 +61,7 @@ def campaign(
             raise unknown_choice("call", name, CALLS)
     load_everything()
     read_small_cifar10()
-    if scratch is None and MEMORY_DISK.is_dir():
+    if scratch is None and MEMORY_DISK.is_dir() and shutil.disk_usage(MEMORY_DISK).free > MEMORY_NEEDED:
         scratch = MEMORY_DISK
     tally, console = Tally(seed, calls), Console()
     with contextlib.ExitStack() as stack:

@@ -20,6 +20,10 @@ Place = tuple[str | int, ...]
 """Keys and indexes that lead to a value."""
 
 
+MAY_BE_SOUND = ("with a BOM", "with Windows line ends", "half", "one byte short", "one byte long", "doubled")
+"""What a file may have gone through and still be what somebody meant."""
+
+
 @dataclass(frozen=True)
 class Changed:
     what: str
@@ -33,7 +37,7 @@ def change_file(rng: random.Random, path: Path) -> Changed:
         return _change_field(rng, path)
     kind = rng.choice(sorted(WHOLE))
     WHOLE[kind](path)
-    return Changed(kind, "" if kind in ("with a BOM", "with Windows line ends") else kind)
+    return Changed(kind, "" if kind in MAY_BE_SOUND else kind)
 
 
 def _change_field(rng: random.Random, path: Path) -> Changed:

@@ -21,6 +21,7 @@ MUST_NOTICE = ("data verify",)
 """Calls for which the same result as before is the wrong one."""
 UNSEEN = {
     "points.npy": "points are the user's: other points are another request",
+    "pictures/*.png": "nothing is known of images before their first use; runs carry their hash",
     "data/cifar10/cifar-10-batches-bin/*": "nothing is known of images before their first use; runs carry their hash",
     "*.toml": "a grid file is typed by the user: another character is another request, and runs carry their config",
     "*/metrics.jsonl": "a curve on a page: the numbers behind it are in the result, which is checked",
@@ -49,7 +50,7 @@ class Flips:
         unseen = ""
         if why.startswith(OTHER):
             found_later = is_silent and _matches(place, HASHED_ONCE) and self._found_by_verify(trial)
-            unseen = _matches(place, UNSEEN) if is_first_seen(reference, place) and not found_later else ""
+            unseen = "" if found_later else why_unseen(reference, place)
             why = "" if found_later or unseen else why
         return Verdict(call.stage, said, why, unseen, reference.words)
 
@@ -100,9 +101,12 @@ def flip(trial: Trial, path: Path, is_silent: bool) -> str:
     return what
 
 
-def is_first_seen(reference: Reference, place: str) -> bool:
-    """Whether nothing on disk says what the file should hold: no config of a run, no manifest of its folder."""
-    return not place.endswith("/config.toml") and f"{Path(place).parent}/manifest.json" not in reference.before
+def why_unseen(reference: Reference, place: str) -> str:
+    """Why nothing on disk can tell what the file should hold; empty if something can."""
+    known = (f"{Path(place).parent}/manifest.json", f"{Path(place).parts[0]}/.manicap/train.json")
+    if place.endswith("/config.toml") or any(name in reference.before for name in known):
+        return ""
+    return _matches(place, UNSEEN)
 
 
 def other_result(trial: Trial, reference: Reference, ended: Ended, place: str) -> str:

@@ -3,8 +3,7 @@
 from campaign.calls import CALLS, Call
 from campaign.files import change_file
 from campaign.flags import Flag, flags_of
-from campaign.flips import choose_file, other_result
-from campaign.forking import Ended
+from campaign.flips import choose_file, other_result, why_unseen
 from campaign.nonsense import word
 from campaign.ranges import NAMES, problem
 from campaign.surroundings import put_traps
@@ -56,19 +55,14 @@ class Inputs:
             own = changing(reference.before, reference.after) | {place}
             gone = lost(before, read_tree(trial.directory), own)
             why = f"lost: {'; '.join(gone[:3])}" if gone else ""
-        if not why and not ended.code:
-            why = self._wrong_file(trial, reference, ended, place, changed.wrong)
-        return Verdict(
-            f"{call.stage} {_kind(place)}", f"{call.name}: {changed.what} in {place}", why, words=reference.words
-        )
-
-    @staticmethod
-    def _wrong_file(trial: Trial, reference: Reference, ended: Ended, place: str, wrong: str) -> str:
-        """A grid file may ask for something else; what the program itself wrote must be as it was, or of no effect."""
-        is_users = "/" not in place and place.endswith((".toml", ".npy"))
-        if is_users:
-            return f"accepted: {wrong}" if wrong else ""
-        return other_result(trial, reference, ended, place)
+        unseen = ""
+        if not why and not ended.code and (why := other_result(trial, reference, ended, place)):
+            # What is the user's own may ask for something else, but not for nonsense.
+            unseen = why_unseen(reference, place)
+            why = f"accepted: {changed.wrong}" if unseen and changed.wrong else "" if unseen else why
+            unseen = "" if why else unseen
+        said = f"{call.name}: {changed.what} in {place}"
+        return Verdict(f"{call.stage} {_kind(place)}", said, why, unseen, reference.words)
 
     @staticmethod
     def _loss(call: Call, words: list[str], before: Tree, after: Tree, accepted: bool) -> str:

@@ -49,14 +49,20 @@ class Workshop:
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
-        self._references: dict[str, Reference] = {}
+        self._references: dict[str, Reference | Unprepared] = {}
         self._lock = threading.RLock()
 
     def reference(self, call: Call, server: ForkServer) -> Reference:
         with self._lock:
             if call.name not in self._references:
-                self._references[call.name] = self._make(call, server)
-            return self._references[call.name]
+                try:
+                    self._references[call.name] = self._make(call, server)
+                except Unprepared as error:
+                    self._references[call.name] = error
+            found = self._references[call.name]
+            if isinstance(found, Unprepared):
+                raise found
+            return found
 
     def lay_out(self, call: Call, target: Path, server: ForkServer) -> None:
         """Put into `target` what the call finds."""

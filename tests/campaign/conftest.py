@@ -13,19 +13,9 @@ def campaign(tmp_path):
     """`python -m campaign` in a process of its own, as it forks before any thread is started."""
 
     def run(*words):
-        command = [
-            sys.executable,
-            "-m",
-            "campaign",
-            *words,
-            "--scratch",
-            str(tmp_path),
-            "--failures",
-            str(tmp_path / "kept"),
-        ]
+        command = [sys.executable, "-m", "campaign", *words, "--failures", str(tmp_path / "kept")]
         path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
-        return subprocess.run(
-            command, cwd=tmp_path, env=os.environ | {"PYTHONPATH": path}, capture_output=True, text=True
-        )
+        environment = os.environ | {"PYTHONPATH": path}
+        return subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
 
     return run
