@@ -21,12 +21,12 @@ ONLY_PRESENT = {
     "*/checkpoints/*": "a checkpoint holds the seconds that the training has taken, and the JSON beside it its hash",
 }
 WITHOUT_KEYS = {
-    "*/.manicap/*.json": "time stamps of the array beside it",
+    "*/.manicap/*.json": "time stamps of the array beside it, and a hash of those of the images",
     "*/cifar-10-batches-bin/manifest.json": "time stamps of the files beside it",
     "*/result.json": "the seconds that encoding and probing took",
     "*/results/*.json": "the seconds that encoding and probing took",
 }
-KEYS = ("mtime_ns", "ctime_ns", "seconds", "checksum")
+KEYS = ("mtime_ns", "ctime_ns", "listing", "seconds", "checksum")
 """Left out of the files above, with the checksum over them; the rest of the file is compared."""
 
 

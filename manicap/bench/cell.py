@@ -8,7 +8,7 @@ runs/<name>/error.json     why it failed, until it succeeds
 
 import json
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -143,6 +143,12 @@ def damaged_files(cell: Cell, runs_dir: Path) -> list[Path]:
     if (run_dir / "encoder.json").is_file() and not _has_sound_description(run_dir):
         found.append(run_dir / "encoder.json")
     return found
+
+
+def damage_notes(cells: Iterable[Cell], runs_dir: Path) -> list[str]:
+    """A sentence for every file that cannot be read: its cell seems not to have been run."""
+    found = [(cell, path) for cell in cells for path in damaged_files(cell, runs_dir)]
+    return [f"{path} is damaged: {cell.name} counts as not done" for cell, path in found]
 
 
 def _result_files(cell: Cell, run_dir: Path) -> list[Path]:

@@ -10,7 +10,7 @@ import tyro
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from manicap.bench.cell import Job, Outcome, is_done, run_cell
+from manicap.bench.cell import Job, Outcome, damage_notes, is_done, run_cell
 from manicap.bench.executors import ExecutorName, make_executor, run_grid
 from manicap.bench.grid import Grid, read_grid
 from manicap.bench.plan import plan_grid
@@ -36,6 +36,7 @@ def plan(grid: GridPath, threads: Threads | None = None, runs_dir: Path = RUNS_D
         data_dir: Where stores live.
     """
     loaded = read_grid(grid)
+    _say_damage(loaded, runs_dir)
     found = plan_grid(loaded, runs_dir, data_dir, threads, _say)
     ways = len(loaded.evaluations)
     print(f"{loaded.title}: {found.num_cells} runs, each probed in {ways} way{'s' * (ways != 1)}")
@@ -136,7 +137,9 @@ def report(grid: GridPath, out: Path | None = None, runs_dir: Path = RUNS_DIR) -
         out: Directory of the report; reports/NAME if absent.
         runs_dir: Where runs live.
     """
-    _report(read_grid(grid), runs_dir, out)
+    loaded = read_grid(grid)
+    _say_damage(loaded, runs_dir)
+    _report(loaded, runs_dir, out)
 
 
 def _runs_table(grid: Grid, runs_dir: Path) -> Table:
@@ -161,6 +164,11 @@ def _runs_table(grid: Grid, runs_dir: Path) -> Table:
 
 def _report(grid: Grid, runs_dir: Path, out: Path | None) -> None:
     print(f"report: {write_grid_report(grid, runs_dir, out or REPORTS_DIR / grid.name)}")
+
+
+def _say_damage(grid: Grid, runs_dir: Path) -> None:
+    for note in damage_notes(grid.cells, runs_dir):
+        _say(note)
 
 
 def _say(line: str) -> None:

@@ -53,6 +53,13 @@ def test_plan_run_status_report_in_a_row(grid_file, data_dir, tmp_path, capsys):
     main(["bench", "plan", str(grid_file), *runs, *stores])
     assert "done 1, left 0" in capsys.readouterr().out
 
+    # What cannot be read is missing from plan and report; both say why.
+    (result,) = (tmp_path / "runs").glob("*/results/*.json")
+    result.write_text("{")
+    for command in (["bench", "plan", str(grid_file), *runs, *stores], ["report", str(grid_file), *runs, *out]):
+        main(command)
+        assert f"{result} is damaged: {page.parent.name} counts as not done" in capsys.readouterr().err
+
 
 def test_a_failed_run_ends_with_exit_code_1_and_is_told_by_status(tmp_path, data_dir, capsys):
     path = tmp_path / "small.toml"

@@ -16,7 +16,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Protocol
 
-from manicap.bench.cell import Job, Outcome, Work, damaged_files, is_current, with_wait, write_error
+from manicap.bench.cell import Job, Outcome, Work, damage_notes, is_current, with_wait, write_error
 from manicap.bench.grid import Grid
 from manicap.core.errors import Interruption, UserError
 from manicap.train.setup import Execution
@@ -53,9 +53,8 @@ def run_grid(
 ) -> Summary:
     """Finish every cell that is not done. Failed cells are tried again as configured, then recorded; others go on."""
     left = [cell for cell in grid.cells if not is_current(cell, runs_dir, data_dir)]
-    for cell in left:
-        for path in damaged_files(cell, runs_dir):
-            say(f"{path} is damaged: {cell.name} counts as not done")
+    for note in damage_notes(left, runs_dir):
+        say(note)
     execution = execution_of(grid, executor, quiet)
     # Workers may have another working directory.
     jobs = {cell.name: Job(cell, execution, runs_dir.resolve(), data_dir.resolve()) for cell in left}
