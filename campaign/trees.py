@@ -70,6 +70,12 @@ def changing(before: Tree, after: Tree) -> frozenset[str]:
     return frozenset(place for place in before if after.get(place) != before[place])
 
 
+def unfinished_logs(tree: Tree) -> frozenset[str]:
+    """Logs of interrupted runs: a run that resumes cuts them back to its checkpoint and writes the same lines again."""
+    logs = [place for place in tree if place.endswith("/metrics.jsonl") or place.endswith("/diagnostics.jsonl")]
+    return frozenset(place for place in logs if f"{Path(place).parent}/encoder.json" not in tree)
+
+
 def size_of(root: Path) -> int:
     return sum(path.stat().st_size for path in root.rglob("*") if path.is_file())
 

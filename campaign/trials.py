@@ -15,7 +15,7 @@ from typing import Literal, Protocol
 from campaign.calls import CALLS, Call
 from campaign.child import Request
 from campaign.forking import Ended, ForkServer
-from campaign.trees import changing, differences, lost, read_tree
+from campaign.trees import changing, differences, lost, read_tree, unfinished_logs
 from campaign.workshop import Reference, Unprepared, Workshop
 
 PartName = Literal["kills", "inputs", "flips", "disk"]
@@ -146,7 +146,8 @@ def run_trials(
 
 def loss_in(trial: Trial, reference: Reference) -> str:
     """What the call found and is gone or changed now, but for what it changes itself when it is left alone."""
-    gone = lost(reference.before, read_tree(trial.directory), changing(reference.before, reference.after))
+    own = changing(reference.before, reference.after) | unfinished_logs(reference.before)
+    gone = lost(reference.before, read_tree(trial.directory), own)
     return f"lost: {'; '.join(gone[:3])}" if gone else ""
 
 
