@@ -72,7 +72,7 @@ def changing(before: Tree, after: Tree) -> frozenset[str]:
 
 def unfinished_logs(tree: Tree) -> frozenset[str]:
     """Logs of interrupted runs: a run that resumes cuts them back to its checkpoint and writes the same lines again."""
-    logs = [place for place in tree if place.endswith("/metrics.jsonl") or place.endswith("/diagnostics.jsonl")]
+    logs = [place for place in tree if place.endswith(("/metrics.jsonl", "/diagnostics.jsonl"))]
     return frozenset(place for place in logs if f"{Path(place).parent}/encoder.json" not in tree)
 
 
