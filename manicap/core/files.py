@@ -6,12 +6,13 @@ what a killed process has left, and nothing that somebody is still writing.
 
 import contextlib
 import fcntl
+import glob
 import hashlib
 import json
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
@@ -31,6 +32,8 @@ def atomic_file(path: Path) -> Iterator[IO[bytes]]:
     """A file to write into that takes the place of `path`, whole and on disk, when the block ends without an error."""
     _refuse_device(path)
     path.parent.mkdir(parents=True, exist_ok=True)
+    # Whoever writes a file again clears what a killed writer of it has left, wherever it is.
+    _remove_unlocked(path.parent.glob(f".{glob.escape(path.name)}.*{SCRATCH_SUFFIX}"))
     handle, scratch = _open_scratch(path)
     try:
         with os.fdopen(handle, "wb") as file:
@@ -58,8 +61,12 @@ def _open_scratch(path: Path) -> tuple[int, str]:
 
 def remove_scratch(directory: Path) -> list[Path]:
     """Remove the scratch files below `directory` that killed processes have left; which they were."""
+    return _remove_unlocked(directory.rglob(f".*{SCRATCH_SUFFIX}"))
+
+
+def _remove_unlocked(paths: Iterable[Path]) -> list[Path]:
     removed = []
-    for path in sorted(directory.rglob(f".*{SCRATCH_SUFFIX}")):
+    for path in sorted(paths):
         try:
             with path.open("rb") as file:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -89,3 +89,15 @@ def test_a_file_that_is_being_written_is_not_removed(tmp_path):
         assert remove_scratch(tmp_path) == []
         file.write(b" and whole")
     assert (tmp_path / "f").read_bytes() == b"half and whole"
+
+
+def test_a_file_written_again_clears_what_a_killed_writer_of_it_left_and_nothing_else(tmp_path):
+    path = tmp_path / "a[1].json"
+    leaving, others = tmp_path / ".a[1].json.x1y2z3.scratch", tmp_path / ".b.json.x1y2z3.scratch"
+    leaving.write_text("half")
+    others.write_text("half")
+    with atomic_file(path) as outer:  # a second writer at work keeps its own
+        outer.write(b"outer")
+        atomic_write(path, b"inner")
+    assert path.read_bytes() == b"outer"
+    assert sorted(tmp_path.iterdir()) == sorted([path, others])
