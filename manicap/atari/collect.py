@@ -8,7 +8,6 @@ and then take the first one's copy; the leavings of a killed collector are clear
 """
 
 import contextlib
-import errno
 import json
 import os
 import queue
@@ -28,7 +27,7 @@ from manicap.atari.integrity import open_store, write_stamps
 from manicap.atari.lane_worker import LaneHashes, Policy, play_lane
 from manicap.atari.store import EPISODE, Store, StoreConfig, store_path, write_manifest
 from manicap.core.config import check_config, to_dict
-from manicap.core.errors import Failure, UserError
+from manicap.core.errors import Failure, UserError, refused_by_system
 from manicap.core.files import exclusive_lock, publish_directory, require_space
 from manicap.core.progress import Tracker
 
@@ -69,8 +68,7 @@ def collect(
                 shutil.rmtree(leaving, ignore_errors=True)
             _build(config, final, workers or os.cpu_count() or 1, policy, quiet)
     except OSError as error:
-        kind = Failure if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO) else UserError
-        raise kind(f"cannot collect into {data_dir}: {error.strerror or error}") from error
+        raise refused_by_system(f"cannot collect into {data_dir}", error) from error
     return open_store(final)
 
 

@@ -46,6 +46,8 @@ class GridScores:
     curves: tuple[Curve, ...]
     errors: Mapping[str, str]
     """Run name to the error it ended with."""
+    lost_curves: Mapping[str, str]
+    """Name of a measured run to why its log cannot be read: its scores stand, its curve is left out."""
     differences: tuple[str, ...]
     """From the paper's setting, of the columns that are methods as they are, each probed in the way nearest to it."""
 
@@ -54,6 +56,7 @@ def gather_scores(grid: Grid, runs_dir: Path) -> GridScores:
     scores: list[RunScore] = []
     curves: list[Curve] = []
     errors: dict[str, str] = {}
+    lost_curves: dict[str, str] = {}
     differences: dict[str, None] = {}
     plain = {column.label for column in grid.columns if not column.overrides}
     for (dataset, label, seed), cell in grid.places.items():
@@ -67,13 +70,13 @@ def gather_scores(grid: Grid, runs_dir: Path) -> GridScores:
             try:
                 curves += _curve(dataset, label, seed, run_dir)
             except UserError as damage:  # a report of hundreds of runs is not given up for one curve
-                errors[cell.name] = f"its curve is left out: {damage}"
+                lost_curves[cell.name] = str(damage)
             if label in plain:
                 told = (differences_from_paper(result, len(grid.file.seeds)) for result in results)
                 differences |= dict.fromkeys(sorted(told, key=len)[0])
         elif (why := read_error(run_dir)) is not None:
             errors[cell.name] = why
-    return GridScores(tuple(scores), tuple(curves), errors, tuple(differences))
+    return GridScores(tuple(scores), tuple(curves), errors, lost_curves, tuple(differences))
 
 
 def _score(dataset: str, label: str, seed: int, name: str, result: Mapping[str, Any], run_name: str) -> RunScore:

@@ -163,7 +163,7 @@ def _runs_table(grid: Grid, runs_dir: Path) -> Table:
 
 
 def _report(grid: Grid, runs_dir: Path, out: Path | None) -> None:
-    print(f"report: {write_grid_report(grid, runs_dir, out or REPORTS_DIR / grid.name)}")
+    print(f"report: {write_grid_report(grid, runs_dir, out or REPORTS_DIR / grid.name, _say)}")
 
 
 def _say_damage(grid: Grid, runs_dir: Path) -> None:

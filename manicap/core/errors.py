@@ -1,6 +1,7 @@
 """The errors that reach a user as one sentence instead of a traceback."""
 
 import difflib
+import errno
 from collections.abc import Iterable
 
 
@@ -18,6 +19,12 @@ class Interruption(Exception):
     def __init__(self, signal_number: int, sentence: str) -> None:
         super().__init__(sentence)
         self.exit_code = 128 + signal_number
+
+
+def refused_by_system(what: str, error: OSError) -> UserError | Failure:
+    """`cannot write to runs/a: No space left on device`: a failure of the disk, or a path to change."""
+    kind = Failure if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO) else UserError
+    return kind(f"{what}: {error.strerror or error}")
 
 
 def unknown_choice(kind: str, given: str, choices: Iterable[str]) -> UserError:

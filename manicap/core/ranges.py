@@ -14,9 +14,12 @@ sentence before it becomes an allocation.
 import math
 import unicodedata
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Any, Protocol, runtime_checkable
 
 LONGEST_SHOWN = 80
+LONGEST_PATH_SHOWN = 400
+"""A path is there to be copied."""
 LARGEST_BITS = 128
 """Of an integer; beyond, it is described rather than quoted."""
 LONGEST_COMPONENT = 100
@@ -120,7 +123,8 @@ def shown(value: Any) -> str:
     text = str(value)
     if isinstance(value, str | bytes) or not text.isprintable():
         text = repr(value if isinstance(value, str | bytes) else text)
-    return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}..."
+    longest = LONGEST_PATH_SHOWN if isinstance(value, Path) else LONGEST_SHOWN
+    return text if len(text) <= longest else f"{text[:longest]}..."
 
 
 def _printable(character: str) -> bool:

@@ -163,10 +163,15 @@ def _figures(drawings: Sequence[Drawing]) -> str:
 
 
 def _errors(found: GridScores) -> str:
-    if not found.errors:
+    failed = _list_section("errors", "Runs that failed", found.errors)
+    return failed + _list_section("lost-curves", "Curves that are left out", found.lost_curves)
+
+
+def _list_section(name: str, title: str, reasons: Mapping[str, str]) -> str:
+    if not reasons:
         return ""
-    items = "".join(f"<li>{escape(name)}: {escape(error)}</li>" for name, error in found.errors.items())
-    return _section("errors", "Runs that failed", f"<ul>{items}</ul>")
+    items = "".join(f"<li>{escape(run_name)}: {escape(reason)}</li>" for run_name, reason in reasons.items())
+    return _section(name, title, f"<ul>{items}</ul>")
 
 
 def _runs(grid: Grid, found: GridScores, links: Mapping[str, str]) -> str:

@@ -7,6 +7,7 @@ reports/<name>/figures/*.svg, .pdf
 """
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 from manicap.bench.grid import Grid
@@ -18,9 +19,11 @@ from manicap.report.grid_summary import summaries
 from manicap.report.grid_tables import latex, markdown, runs_csv, table_csv
 
 
-def write_grid_report(grid: Grid, runs_dir: Path, out: Path) -> Path:
-    """Write the report into `out`; the page's path."""
+def write_grid_report(grid: Grid, runs_dir: Path, out: Path, say: Callable[[str], None] = lambda line: None) -> Path:
+    """Write the report into `out`; the page's path. `say` is told of each curve that is left out."""
     found = gather_scores(grid, runs_dir)
+    for name, reason in found.lost_curves.items():
+        say(f"the curve of {name} is left out: {reason}")
     parts = summaries(grid, found)
     drawings = draw_all(parts, found)
     texts = {

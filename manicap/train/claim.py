@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from manicap.core.config import to_dict, write_toml
-from manicap.core.errors import UserError
+from manicap.core.errors import UserError, refused_by_system
 from manicap.core.files import exclusive_lock, remove_scratch
 from manicap.train.checkpoint import CheckpointStore
 from manicap.train.record import RunRecord, describe_differences, is_begun, read_record
@@ -29,7 +29,7 @@ def claimed_run(run_dir: Path, config: RunConfig, execution: Execution) -> Itera
             if not is_finished(run_dir):
                 _begin(run_dir, config, execution, known)
         except OSError as error:
-            raise UserError(f"cannot write to {run_dir}: {error.strerror}") from None
+            raise refused_by_system(f"cannot write to {run_dir}", error) from None
         yield
 
 

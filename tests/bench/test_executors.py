@@ -15,6 +15,7 @@ from manicap.bench.scores import gather_scores
 from manicap.bench.status import grid_status, is_locked
 from manicap.core.errors import UserError
 from manicap.core.files import exclusive_lock
+from manicap.report.grid_report import write_grid_report
 from tests.bench import small_grid as works
 from tests.bench.small_grid import result_files, small_grid
 
@@ -138,7 +139,13 @@ def test_other_damaged_files_stop_neither_status_nor_report(serial, tmp_path):
     (run_dir / "metrics.jsonl").write_text('{"split": "val", "st')
     found = gather_scores(grid, tmp_path)
     assert len(found.scores) == 2
-    assert "its curve is left out" in found.errors[run_dir.name]
+    assert found.errors == {}
+    assert "metrics.jsonl is not the file that was written" in found.lost_curves[run_dir.name]
+    said = []
+    page = write_grid_report(grid, tmp_path, tmp_path / "report", said.append).read_text()
+    assert [line.split(":")[0] for line in said] == [f"the curve of {run_dir.name} is left out"]
+    assert "Curves that are left out" in page
+    assert "Runs that failed" not in page
     (run_dir / "encoder.json").unlink()
     (run_dir / "checkpoints").mkdir(exist_ok=True)
     (run_dir / "checkpoints" / "step-00000009.json").write_text("{")

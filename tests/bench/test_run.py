@@ -144,7 +144,7 @@ def open_episodes(path):
         (["--annotation-set", "corected"], "did you mean 'corrected'?"),
         (["--width", "0"], "width must be at least 1, got 0"),
         (["--width", "5000"], "width must be at most"),
-        (["--probe-steps", "-4"], "probe_steps must be at least 1, got -4"),
+        (["--probe-steps", "-4"], "probe_steps must be at least 8, got -4"),
     ],
 )
 @pytest.mark.parametrize("command", ["run", "evaluate", "compare"])

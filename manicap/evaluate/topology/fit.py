@@ -20,6 +20,10 @@ from manicap.nn.atlas import AtlasAutoencoder
 Floats = NDArray[np.float64]
 
 
+LARGEST = 1e12
+"""Of a coordinate: squares and drawings of much larger ones overflow."""
+
+
 @dataclass(frozen=True)
 class FitConfig:
     """How an atlas is fitted."""
@@ -107,6 +111,6 @@ def _checked(points: NDArray[np.floating], num_charts: int, dimension: int) -> F
     if len(cloud) < 10 * num_charts:
         raise UserError(f"{num_charts} charts need at least {10 * num_charts} points, got {len(cloud)}")
     cloud = cloud.astype(np.float64)
-    if not np.isfinite(cloud).all() or not cloud.var(0).sum() > 0:
-        raise UserError("the points must be finite and not all alike")
+    if not (np.abs(cloud) <= LARGEST).all() or not cloud.var(0).sum() > 0:  # NaN compares as false
+        raise UserError(f"the points must be finite, at most {LARGEST:g} in size, and not all alike")
     return cloud

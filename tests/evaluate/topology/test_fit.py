@@ -46,6 +46,8 @@ def test_the_same_seed_fits_the_same_atlas_and_a_scaled_cloud_too():
         (np.random.default_rng(0).random((50, 2)), 4, 3, "1 to 2 dimensions"),
         (np.random.default_rng(0).random((30, 2)), 4, 1, "at least 40 points"),
         (np.ones((50, 2)), 4, 1, "not all alike"),
+        (np.where(np.arange(50) == 7, np.nan, 1.0)[:, None], 4, 1, "must be finite"),
+        (np.where(np.arange(50) == 7, 1e200, 1.0)[:, None], 4, 1, "at most 1e\\+12"),
     ],
 )
 def test_what_cannot_be_fitted_is_told(points, charts, dimension, message):
