@@ -9,6 +9,7 @@ import math
 import pkgutil
 import types
 import typing
+from pathlib import Path
 from typing import Annotated, Any
 
 import pytest
@@ -247,6 +248,7 @@ def test_a_plain_name_stays_as_it_is():
 def test_a_quoted_value_is_short():
     assert shown("x" * 1000) == "'" + "x" * 79 + "..."
     assert shown(3) == "3"
+    assert shown(Path("/x" * 100)) == "/x" * 100
 
 
 def test_an_empty_list_and_a_repeated_value_are_refused():
