@@ -5,7 +5,7 @@ from campaign.files import change_file
 from campaign.flags import Flag, flags_of
 from campaign.flips import choose_file, other_result, why_unseen
 from campaign.nonsense import word
-from campaign.ranges import NAMES, problem
+from campaign.ranges import GAMES, NAMES, problem
 from campaign.surroundings import put_traps
 from campaign.trees import Tree, changing, lost, read_tree
 from campaign.trials import PartName, Trial, Verdict, fault_of
@@ -157,6 +157,8 @@ def _wrong(flag: Flag, text: str) -> str:
         except ValueError:
             return f"{flag.field} is no number: {_shown(text)}"
         return problem(flag.field, value)
+    if flag.field == "game" and text.strip().lower() in GAMES:  # spaces around a name are not part of it
+        return ""
     if flag.kind == "choice" or flag.field in NAMES:
         return f"{flag.field} is unknown: {_shown(text)}"
     return ""

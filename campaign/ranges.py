@@ -19,6 +19,8 @@ MAY_BE_NEGATIVE = {
 }
 POSITIVE = ("learning_rate", "temperature", "neighbor_temperature", "clip_gradient_norm", "std")
 """Floats that must not be 0."""
+GAMES = ("pong",)
+"""Of the games there are, those that nonsense may hit upon."""
 NAMES = (
     "game", "method", "methods", "annotation_set", "dataset", "datasets", "recipe", "encoder", "stem", "policy",
     "baseline", "shape", "protocol", "probe", "probe_input", "preset", "device", "precision", "weights", "purpose",

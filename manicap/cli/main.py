@@ -200,6 +200,8 @@ def _silence_stdout() -> None:
 
 
 def _fail(sentence: str, code: int) -> NoReturn:
+    # A name may hold a line break or an escape sequence: the sentence stays one line, and the terminal as it is.
+    line = "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in sentence)
     with suppress(BrokenPipeError):
-        print(f"manicap: {sentence}", file=sys.stderr)
+        print(f"manicap: {line}", file=sys.stderr)
     sys.exit(code)

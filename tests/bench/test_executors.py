@@ -152,6 +152,8 @@ def test_other_damaged_files_stop_neither_status_nor_report(serial, tmp_path):
     (run_dir / "error.json").write_text("{")
     assert grid_status(grid, tmp_path)[1].detail == "error.json, which says why, is damaged"
     (run_dir / "error.json").unlink()
+    assert grid_status(grid, tmp_path)[1].detail == "encoder.json is missing, to be made again"
+    shutil.rmtree(run_dir / "results")
     assert grid_status(grid, tmp_path)[1].detail == "no sound checkpoint yet"
 
 

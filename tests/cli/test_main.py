@@ -289,3 +289,9 @@ def test_a_damaged_config_of_a_run_is_one_sentence(content, sentence, tmp_path, 
         message = capsys.readouterr().err
         assert sentence in message
         assert message.count("\n") == 1
+
+
+def test_a_line_break_in_a_name_does_not_break_the_sentence(tmp_path, capsys):
+    assert call("data", "verify", "--data-dir", f"{tmp_path}/a\nb\x1b[2J") == 2
+    message = capsys.readouterr().err
+    assert message == f"manicap: no stores and no images in {tmp_path}/a\\nb\\x1b[2J\n"
