@@ -69,7 +69,7 @@ class Inputs:
         """An accepted call may change what is its own; a refused one nothing."""
         gone = lost(before, after)
         if accepted:
-            gone = [line for line in gone if line.endswith("is missing") and call.command != "data remove"]
+            gone = [line for line in gone if line.endswith("is missing") and not _may_go(line, call)]
         return f"lost: {'; '.join(gone[:3])}" if gone else ""
 
     @staticmethod
@@ -86,6 +86,11 @@ class Inputs:
     def _elsewhere(before: Tree, after: Tree) -> str:
         new = [place for place in after if after[place] != before.get(place)]
         return f"wrote outside of its working directory: {', '.join(new[:3])}" if new else ""
+
+
+def _may_go(line: str, call: Call) -> bool:
+    """A run that was resumed to its end needs no checkpoints any more."""
+    return call.command == "data remove" or "/checkpoints/" in line
 
 
 def malform(trial: Trial, call: Call, usual: tuple[str, ...]) -> tuple[list[str], list[str], list[str]]:

@@ -21,7 +21,7 @@ from manicap.bench.same_data import is_of_data, probe_data
 from manicap.core.errors import Failure, Interruption, UserError
 from manicap.core.files import exclusive_lock, write_json
 from manicap.core.results import read_result
-from manicap.evaluate.feature_cache import remove_features
+from manicap.evaluate.feature_cache import has_features, remove_features
 from manicap.train.encoder_files import read_description
 from manicap.train.setup import Execution
 
@@ -83,6 +83,7 @@ def run_cell(job: Job, show: ShowRun | None = None) -> Outcome:
                 _run(job)
                 if show is not None:
                     show(job.run_dir, job.data_dir)
+                remove_features(job.run_dir)  # last: while they are there, the cell is not finished
             (job.run_dir / "error.json").unlink(missing_ok=True)
     except _Busy:
         return Outcome(name, "busy")
@@ -106,7 +107,6 @@ def _run(job: Job) -> None:
     domain.run_job(config, evaluations[0], (config.seed,), execution, *places, keep_features=True)
     for evaluation in evaluations[1:]:
         domain.evaluate_run(job.run_dir, evaluation, job.data_dir, execution.threads, execution.quiet)
-    remove_features(job.run_dir)
 
 
 def is_done(cell: Cell, runs_dir: Path) -> bool:
@@ -114,8 +114,10 @@ def is_done(cell: Cell, runs_dir: Path) -> bool:
 
 
 def is_current(cell: Cell, runs_dir: Path, data_dir: Path) -> bool:
-    """Done, and measured on the data that is on this disk, if any is."""
+    """Done to the end, also what follows the results, and measured on the data that is on this disk, if any is."""
     run_dir = runs_dir / cell.name
+    if has_features(run_dir):
+        return False
     for evaluation in cell.evaluations:
         result = measured(run_dir, evaluation)
         if result is None or not is_of_data(result, probe_data(cell.config, evaluation, data_dir)):

@@ -38,6 +38,11 @@ def agree(first: Features, second: Features) -> bool:
     return first.shape == second.shape and np.allclose(first, second, rtol=1e-3, atol=1e-4 * scale)
 
 
+def has_features(run_dir: Path) -> bool:
+    """Whether a job that caches features there is under way, or was killed."""
+    return (run_dir / "features").exists()
+
+
 def remove_features(run_dir: Path) -> None:
     """Free the disk of features that nothing needs any more: results are kept."""
     shutil.rmtree(run_dir / "features", ignore_errors=True)

@@ -41,6 +41,33 @@ def test_stores_are_shared_by_the_runs_of_a_dataset(serial, data_dir):
     assert len(stores) == 2
 
 
+def test_a_cell_killed_after_its_results_is_shown_and_tidied(serial, data_dir, tmp_path, monkeypatch):
+    grid, runs_dir = serial
+    shutil.copytree(runs_dir, tmp_path, dirs_exist_ok=True)
+    killed = tmp_path / grid.cells[1].name
+    (killed / "features").mkdir()
+    (killed / "features" / "features-1a2b.npy").write_bytes(b"x")
+    monkeypatch.setattr("manicap.train.loop.prepare", lambda *_: pytest.fail("trained again"))
+    shown = []
+
+    def work(job):
+        return run_cell(job, show=lambda run_dir, _: shown.append(run_dir))
+
+    summary = run_grid(grid, make_executor("serial"), work, tmp_path, data_dir, quiet=True)
+    assert (summary.done_before, summary.done) == (1, 1)
+    assert shown == [killed]
+    assert not (killed / "features").exists()
+    assert result_files(grid, tmp_path) == result_files(grid, runs_dir)
+
+
+def test_a_loop_of_links_in_the_place_of_the_data_is_told(tmp_path):
+    (tmp_path / "loop").symlink_to("loop")
+    summary = run_grid(
+        small_grid(), make_executor("serial"), run_cell, tmp_path / "runs", tmp_path / "loop", quiet=True
+    )
+    assert ["symbolic links" in outcome.error for outcome in summary.failed] == [True, True]
+
+
 def test_another_way_of_probing_is_measured_without_training_again(serial, data_dir, monkeypatch):
     _, runs_dir = serial
     monkeypatch.setattr("manicap.train.loop.prepare", lambda *_: pytest.fail("trained again"))

@@ -57,7 +57,7 @@ def run_grid(
         say(note)
     execution = execution_of(grid, executor, quiet)
     # Workers may have another working directory.
-    jobs = {cell.name: Job(cell, execution, runs_dir.resolve(), data_dir.resolve()) for cell in left}
+    jobs = {cell.name: Job(cell, execution, runs_dir.absolute(), data_dir.absolute()) for cell in left}
     done_before, total = len(grid.cells) - len(left), len(grid.cells)
     failures, losses = Counter[str](), Counter[str]()
     given_up: list[Outcome] = []
