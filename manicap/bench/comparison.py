@@ -11,7 +11,7 @@ from manicap.bench.domains import DOMAINS
 from manicap.bench.evaluation import require_runs
 from manicap.core.config import check_config, from_dict, to_dict
 from manicap.core.errors import UserError
-from manicap.core.results import read_result
+from manicap.core.results import has_result, read_result
 from manicap.evaluate.compare import Comparison, Metric, check_comparable, compare
 from manicap.evaluate.feature_cache import remove_features
 from manicap.methods.base import Domain
@@ -65,7 +65,7 @@ def evaluation_of(run_dirs: Sequence[Path], told: Collection[str] = ()) -> AnyEv
     values: dict[str, Any] = {}
     for run_dir in run_dirs:
         path = run_dir / "result.json"
-        if not path.is_file():
+        if not has_result(path):
             continue
         probed = from_dict(domain.evaluation_type, read_result(path)["evaluation_config"], source=str(path))
         for field in fields(probed):

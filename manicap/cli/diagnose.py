@@ -16,6 +16,7 @@ from manicap.core.errors import UserError
 from manicap.core.paths import DATA_DIR
 from manicap.core.printing import plain_console
 from manicap.core.ranges import Threads
+from manicap.core.results import has_result
 from manicap.evaluate.diagnostics.alarm import within_limits
 from manicap.report.diagnostics import diagnostics_table
 from manicap.report.image_page import write_image_page
@@ -101,5 +102,5 @@ def _show(runs: Sequence[Path], results: Sequence[dict[str, Any]], write_page: C
             print(f"{run.name}: ALARM: {sentence}")
         if not result["alarms"]:
             print(f"{run.name}: {within_limits(result['measures'])}")
-        if (run / "result.json").is_file():
+        if has_result(run / "result.json"):
             print(f"page: {write_page(run)}")

@@ -17,7 +17,7 @@ from manicap.core.paths import DATA_DIR
 from manicap.core.printing import plain_console
 from manicap.core.ranges import Fraction, HeadCount, PlaySteps, Range, Seed, Threads
 from manicap.core.reading import reason
-from manicap.core.results import write_result
+from manicap.core.results import has_result, write_result
 from manicap.core.seeding import numpy_generator
 from manicap.evaluate.topology.fit import FitConfig, fit_atlas
 from manicap.evaluate.topology.nerve import DEFAULT_THRESHOLD, Nerve, build_nerve, sweep_thresholds
@@ -100,7 +100,7 @@ def nerve(
     if run is not None and path == run / "nerve.svg":
         facts["drawing_sha256"] = hashlib.sha256(drawing).hexdigest()
         write_result(run / "nerve.json", {**facts, "nerve": _plain(chosen), "sweep": [_plain(x) for x in sweep]})
-        if (run / "result.json").is_file():
+        if has_result(run / "result.json"):
             print(f"page: {write_run_page(run, data_dir)}")
 
 

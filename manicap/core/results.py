@@ -1,5 +1,6 @@
 """One JSON a result: what was measured, and everything it depends on, with a checksum."""
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -15,9 +16,14 @@ def write_result(path: Path, result: Mapping[str, Any]) -> None:
     write_sealed(path, {"format": FORMAT, **result})
 
 
+def has_result(path: Path) -> bool:
+    """Whether there is anything by that name: what cannot be read is told by `read_result`, not passed over."""
+    return os.path.lexists(path)
+
+
 def read_result(path: Path) -> dict[str, Any]:
     """A result, or a `UserError` that says why it cannot be read."""
-    if not path.exists():
+    if not has_result(path):
         raise UserError(f"there is no result at {path}: run 'manicap run' or 'manicap evaluate' first")
     result = read_sealed(path, "result", remedy="remove it and evaluate again")
     if result.get("format") != FORMAT:

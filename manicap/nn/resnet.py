@@ -152,6 +152,8 @@ class ResNetEncoder(Encoder):
                 )
             self.register_buffer(statistic, torch.tensor(list(values) or [neutral] * self.channels)[:, None, None])
         _, stride, pools = _STEMS[stem]
+        # With 8 channels, channels last and 3 threads oneDNN (torch 2.13) corrupts memory in the backward pass.
+        self.memory_format = torch.channels_last if width >= 16 else torch.contiguous_format
         shrinking = 8 * stride * (2 if pools else 1)  # stages 2 to 4 halve, each rounding up
         self.local_channels = self.num_features = self.resnet.num_channels
         self.local_height, self.local_width = (math.ceil(size / shrinking) for size in (self.height, self.width))
@@ -161,6 +163,6 @@ class ResNetEncoder(Encoder):
         x = frames_BCHW
         if x.dtype == torch.uint8:
             x = (x.to(self.mean.dtype) / 255 - self.mean) / self.std
-        map_BCHW = self.resnet(x.contiguous(memory_format=torch.channels_last))
+        map_BCHW = self.resnet(x.contiguous(memory_format=self.memory_format))
         local_BPC = map_BCHW.permute(0, 2, 3, 1).flatten(1, 2)
         return Encoded(local_BPC, map_BCHW[:features_of].mean((2, 3)))

@@ -2,7 +2,7 @@ import pytest
 
 from manicap.core.arrays import write_arrays
 from manicap.core.errors import UserError
-from manicap.core.results import known_result, read_result, write_result
+from manicap.core.results import has_result, known_result, read_result, write_result
 
 
 def test_a_flipped_digit_of_a_score_is_noticed(tmp_path):
@@ -27,3 +27,12 @@ def test_a_result_is_known_by_its_encoder_and_with_its_labels(tmp_path):
     assert known_result(path, "abc") is None
     path.with_suffix(".npz").unlink()
     assert known_result(path, "abc") is None
+
+
+def test_a_result_that_cannot_be_read_is_there_and_told(tmp_path):
+    path = tmp_path / "result.json"
+    assert not has_result(path)
+    path.symlink_to(path)
+    assert has_result(path)
+    with pytest.raises(UserError, match=r"cannot read the result .*result\.json"):
+        read_result(path)

@@ -1,5 +1,8 @@
 """ResNet: parameter counts, torchvision's names and initialisation, shapes, normalisation, errors."""
 
+import subprocess
+import sys
+
 import pytest
 import torch
 
@@ -148,3 +151,17 @@ def test_sizes_that_cannot_be_are_refused():
         ResNet("resnet18", width=0)
     with pytest.raises(ValueError, match="std needs one value for each of 3 channels, got .0.2."):
         ResNetEncoder((3, 32, 32), "resnet18", width=8, std=(0.2,))
+
+
+def test_a_narrow_network_survives_an_odd_number_of_threads():
+    # Channels last, 8 channels and 3 threads corrupted the heap in the backward pass: a crash within a few steps.
+    program = """
+import torch
+from manicap.nn.resnet import ResNetEncoder
+torch.set_num_threads(3)
+encoder = ResNetEncoder((3, 24, 24), "resnet18", "cifar", 8)
+for _ in range(12):
+    encoder(torch.randn(16, 3, 24, 24)).features_BF.sum().backward()
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
