@@ -20,7 +20,7 @@ from manicap.bench.grid import Cell
 from manicap.bench.same_data import is_of_data, probe_data
 from manicap.core.errors import Failure, Interruption, UserError
 from manicap.core.files import exclusive_lock, write_json
-from manicap.core.results import read_result
+from manicap.core.results import has_result, read_result
 from manicap.evaluate.feature_cache import has_features, remove_features
 from manicap.train.encoder_files import read_description
 from manicap.train.setup import Execution
@@ -139,10 +139,11 @@ def measured(run_dir: Path, evaluation: AnyEvaluation) -> dict[str, Any] | None:
 
 
 def damaged_files(cell: Cell, runs_dir: Path) -> list[Path]:
-    """Files of a cell that are there and cannot be read, so that it counts as not done."""
+    """Files of a cell that cannot be read, so that it counts as not done; of a probed one, also a missing encoder."""
     run_dir = runs_dir / cell.name
-    found = [path for path in _result_files(cell, run_dir) if path.is_file() and not _is_sound(path)]
-    if (run_dir / "encoder.json").is_file() and not _has_sound_description(run_dir):
+    results = [path for path in _result_files(cell, run_dir) if has_result(path)]
+    found = [path for path in results if not _is_sound(path)]
+    if (results or has_result(run_dir / "encoder.json")) and not _has_sound_description(run_dir):
         found.append(run_dir / "encoder.json")
     return found
 
@@ -150,7 +151,10 @@ def damaged_files(cell: Cell, runs_dir: Path) -> list[Path]:
 def damage_notes(cells: Iterable[Cell], runs_dir: Path) -> list[str]:
     """A sentence for every file that cannot be read: its cell seems not to have been run."""
     found = [(cell, path) for cell in cells for path in damaged_files(cell, runs_dir)]
-    return [f"{path} is damaged: {cell.name} counts as not done" for cell, path in found]
+    return [
+        f"{path} is {'damaged' if has_result(path) else 'missing'}: {cell.name} counts as not done"
+        for cell, path in found
+    ]
 
 
 def _result_files(cell: Cell, run_dir: Path) -> list[Path]:
@@ -173,7 +177,7 @@ def _has_sound_description(run_dir: Path) -> bool:
 
 def _set_damaged_aside(cell: Cell, runs_dir: Path) -> None:
     """Keep what cannot be read under another name: it is made again."""
-    for path in damaged_files(cell, runs_dir):
+    for path in filter(has_result, damaged_files(cell, runs_dir)):
         path.replace(path.with_name(f"{path.name}.damaged"))
 
 

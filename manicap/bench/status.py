@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Literal
 
 from manicap.bench.cell import damaged_files, is_done, measured, read_error
-from manicap.bench.evaluation import result_path
 from manicap.bench.grid import Cell, Grid
 from manicap.train.checkpoint import CheckpointStore
 from manicap.train.claim import CHECKPOINTS
@@ -34,7 +33,9 @@ def cell_status(cell: Cell, runs_dir: Path) -> CellStatus:
         return CellStatus(cell, "running", progress(cell, run_dir))
     damaged = damaged_files(cell, runs_dir)
     if damaged:
-        return CellStatus(cell, "stopped", f"damaged, to be made again: {', '.join(path.name for path in damaged)}")
+        return CellStatus(
+            cell, "stopped", f"damaged or missing, to be made again: {', '.join(path.name for path in damaged)}"
+        )
     error = read_error(run_dir)
     if error is not None:
         return CellStatus(cell, "failed", error)
@@ -50,8 +51,7 @@ def progress(cell: Cell, run_dir: Path) -> str:
         return f"trained, probed in {done} of {len(cell.evaluations)} ways"
     step = CheckpointStore(run_dir / CHECKPOINTS).newest_step()
     if step is None:
-        was_probed = any(result_path(run_dir, evaluation).is_file() for evaluation in cell.evaluations)
-        return "encoder.json is missing, to be made again" if was_probed else "no sound checkpoint yet"
+        return "no sound checkpoint yet"
     limit = f" of {cell.config.max_steps:,}" if cell.config.max_steps is not None else ""
     return f"checkpoint at step {step:,}{limit}"
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from manicap.bench.cell import is_done, measured, run_cell
+from manicap.bench.cell import damage_notes, is_done, measured, run_cell
 from manicap.bench.evaluation import result_path
 from manicap.bench.executors import make_executor, run_grid
 from manicap.bench.scores import gather_scores
@@ -176,11 +176,13 @@ def test_other_damaged_files_stop_neither_status_nor_report(serial, tmp_path):
     (run_dir / "encoder.json").unlink()
     (run_dir / "checkpoints").mkdir(exist_ok=True)
     (run_dir / "checkpoints" / "step-00000009.json").write_text("{")
+    missing = f"{run_dir / 'encoder.json'} is missing: {run_dir.name} counts as not done"
+    assert damage_notes(grid.cells, tmp_path) == [missing]
+    assert grid_status(grid, tmp_path)[1].detail == "damaged or missing, to be made again: encoder.json"
+    shutil.rmtree(run_dir / "results")
     (run_dir / "error.json").write_text("{")
     assert grid_status(grid, tmp_path)[1].detail == "error.json, which says why, is damaged"
     (run_dir / "error.json").unlink()
-    assert grid_status(grid, tmp_path)[1].detail == "encoder.json is missing, to be made again"
-    shutil.rmtree(run_dir / "results")
     assert grid_status(grid, tmp_path)[1].detail == "no sound checkpoint yet"
 
 
