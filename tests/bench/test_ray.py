@@ -83,7 +83,8 @@ executor.ray.shutdown()
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_the_ray_of_this_machine_listens_on_the_loopback_alone_and_has_a_token(tmp_path):
     environment = {key: value for key, value in os.environ.items() if not key.startswith("RAY_")}
-    environment |= {"HOME": str(tmp_path)}
+    # Another cluster of this machine is none of its business.
+    environment |= {"HOME": str(tmp_path), "RAY_ADDRESS": "127.0.0.1:1"}
     command = [sys.executable, "-c", WHERE_IT_LISTENS]
     answer = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=180)
     assert answer.returncode == 0, answer.stderr

@@ -47,7 +47,8 @@ class RayExecutor:
     def _start(self) -> None:
         """A Ray of this machine's cores, which nobody else can reach."""
         ray = self.ray
-        ray.init(include_dashboard=False, object_store_memory=OBJECT_STORE_BYTES, log_to_driver=False)
+        # "local": without an address Ray joins whatever cluster it finds on this machine, somebody else's too.
+        ray.init("local", include_dashboard=False, object_store_memory=OBJECT_STORE_BYTES, log_to_driver=False)
         address = ray.nodes()[0]["NodeManagerAddress"]
         if address != LOOPBACK:  # Ray was imported, and so configured, before
             ray.shutdown()
