@@ -1,6 +1,5 @@
 """Every number that a user can give has a range, and what lies outside is refused in one sentence."""
 
-import contextlib
 import dataclasses
 import datetime
 import importlib
@@ -124,8 +123,13 @@ def test_whatever_a_file_says_is_taken_or_refused_in_a_sentence(config):
     names = [field.name for field in dataclasses.fields(config)]
     for name in names:
         for value in JUNK:
-            with contextlib.suppress(UserError):
-                from_dict(config, {key: START[key] for key in names if key in START} | {name: value})
+            taken, refusals = None, []
+            try:
+                taken = from_dict(config, {key: START[key] for key in names if key in START} | {name: value})
+            except UserError as error:
+                refusals.append(str(error))
+            assert all(refusal and "\n" not in refusal for refusal in refusals)
+            assert refusals or config_problems(taken) == []
 
 
 @dataclasses.dataclass(frozen=True)
