@@ -48,15 +48,15 @@ def _change_field(rng: random.Random, path: Path) -> Changed:
     if not lines:
         return Changed("nothing")
     values = tomllib.loads(lines[number]) if path.suffix == ".toml" else json.loads(lines[number])
-    changed = change_value(rng, values)
+    changed = change_value(rng, values, has_null=path.suffix != ".toml")
     lines[number] = _dump_toml(values) if path.suffix == ".toml" else json.dumps(values)
     content = "\n".join(lines) + "\n" * (path.suffix == ".jsonl")
     path.write_text(content, errors="surrogatepass")
     return changed
 
 
-def change_value(rng: random.Random, values: dict[str, Any]) -> Changed:
-    """Change, remove, rename or add one thing, anywhere in the nested values."""
+def change_value(rng: random.Random, values: dict[str, Any], *, has_null: bool = True) -> Changed:
+    """Change, remove, rename or add one thing, anywhere in the nested values. Without null, None removes."""
     places = list(_places(values))
     if not places:
         values["x"] = 1
@@ -74,6 +74,8 @@ def change_value(rng: random.Random, values: dict[str, Any]) -> Changed:
         return Changed(f"{shown} renamed", "a key that is not known")
     old, new = holder[key], json_value(rng, holder[key])
     holder[key] = new
+    if new is None and not has_null:
+        return Changed(f"{shown} removed")
     wrong = problem(name, new) if isinstance(new, int | float) else ""
     if name in NAMES and isinstance(old, str):
         wrong = f"{name} is {new!r}"
