@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import torch
 import tyro
 
-from manicap.methods.base import Batch, Method, MethodContext, PresetName
-from manicap.train.config import preset_config
+from manicap.algorithms.base import Batch, Method, MethodContext, PresetName
+from manicap.domains.atari.config import atari_preset
 from manicap.train.device import keep_freed_memory
 from manicap.train.setup import build_method, build_optimizer
 
@@ -54,7 +54,7 @@ def synchronize(options: Options) -> None:
 
 
 def training_step(name: str, method: Method, frames: torch.Tensor, options: Options) -> Callable[[], None]:
-    config = preset_config(options.preset, "pong", name)
+    config = atari_preset(options.preset, "pong", name)
     optimizer = build_optimizer(method, config, torch.device(options.device))
 
     def step() -> None:
@@ -88,7 +88,7 @@ def main(options: Options) -> None:
     threads = torch.get_num_threads()
     print(f"{threads} threads, {options.device}, float32, preset {options.preset}, batch {options.batch_size}")
     methods = {
-        name: build_method(preset_config(options.preset, "pong", name), MethodContext()).to(options.device)
+        name: build_method(atari_preset(options.preset, "pong", name), MethodContext()).to(options.device)
         for name in METHODS
     }
     shape = (options.batch_size, 2, 1, 210, 160)

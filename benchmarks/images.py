@@ -23,8 +23,8 @@ from manicap.images.views import make_views, normalise
 from manicap.losses.capacity import CapacityRegularizer
 from manicap.losses.contrastive import nt_xent
 from manicap.losses.redundancy import barlow_twins
-from manicap.methods import METHODS
-from manicap.methods.base import Batch, MethodContext
+from manicap.algorithms import METHODS
+from manicap.algorithms.base import Batch, MethodContext
 from manicap.nn.resnet import ResNet
 from manicap.train.device import keep_freed_memory
 from tests.literal import barlow_twins_of_pair, literal_two_view, nt_xent_of_pair

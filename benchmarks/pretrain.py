@@ -24,10 +24,10 @@ sys.path.insert(0, str(Path(__file__).parent.parent))  # the literal forms live 
 
 from manicap.atari.collect import collect
 from manicap.losses.capacity import nuclear_norm
-from manicap.methods.base import Batch, MethodContext, Settings
-from manicap.methods.dim_c_plus import DIMCPlusSettings
-from manicap.methods.st_dim import STDIMSettings
-from manicap.train.config import PretrainConfig
+from manicap.algorithms.base import Batch, MethodContext, Settings
+from manicap.algorithms.dim_c_plus import DIMCPlusSettings
+from manicap.algorithms.st_dim import STDIMSettings
+from manicap.domains.atari.config import AtariConfig
 from manicap.train.device import keep_freed_memory
 from manicap.train.distributed import Processes
 from manicap.train.loop import Run
@@ -116,7 +116,7 @@ def compare_steps(
     name: str, settings: Settings, literal: tuple[int, int, int, float], options: Options, peak: float
 ) -> None:
     frames = torch.randint(0, 256, (options.batch_size, 2, 1, 210, 160), dtype=torch.uint8)
-    config = PretrainConfig(game="pong", method=name, settings=settings, batch_size=options.batch_size)
+    config = AtariConfig(game="pong", method=name, settings=settings, batch_size=options.batch_size)
     method = build_method(config, MethodContext())
     ours = training_step(lambda: method.loss(Batch(frames)).total, build_optimizer(method, config, torch.device("cpu")))
     with FlopCounterMode(display=False) as counter:
@@ -147,7 +147,7 @@ def compare_nuclear_norms(options: Options) -> None:
 def measure_memory(data_dir: str, steps: str, batch_size: str) -> None:
     """Run in a process of its own: peak memory that is not the mapped frames, and seconds a step, of DIM-C+ 4 x 512."""
     settings = DIMCPlusSettings(units=512)
-    config = PretrainConfig(game="pong", collect_steps=int(steps), settings=settings, batch_size=int(batch_size))
+    config = AtariConfig(game="pong", collect_steps=int(steps), settings=settings, batch_size=int(batch_size))
     with tempfile.TemporaryDirectory() as run_dir:
         run = Run(prepare(config, Execution(quiet=True), Path(data_dir), Processes()), Path(run_dir))
         rows = list(run.setup.train_batches.epoch(0))
@@ -179,7 +179,7 @@ def compare_stores(options: Options) -> None:
     seconds = []
     with tempfile.TemporaryDirectory() as data_dir:
         for steps in (options.store_steps, 5 * options.store_steps):
-            collect(PretrainConfig(game="pong", collect_steps=steps).store_config, data_dir, quiet=True)
+            collect(AtariConfig(game="pong", collect_steps=steps).store_config, data_dir, quiet=True)
             command = [sys.executable, __file__, "memory", data_dir, str(steps), str(options.batch_size)]
             output = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
             seconds.append(float(output[1]))

@@ -29,11 +29,11 @@ from manicap.atari.integrity import open_store
 from manicap.atari.protocol import FIXED
 from manicap.atari.splits import probe_splits, read_labels
 from manicap.atari.store import Store, StoreConfig
-from manicap.evaluate.evaluation import evaluate
-from manicap.evaluate.features import extract_features
-from manicap.evaluate.metrics import score_labels
-from manicap.evaluate.probes import LinearConfig, LinearProbes
-from manicap.evaluate.sampling import ProbeData, training_batches
+from manicap.domains.atari.evaluation import evaluate
+from manicap.probing.features import extract_features
+from manicap.probing.metrics import score_labels
+from manicap.probing.linear import LinearConfig, LinearProbes
+from manicap.probing.sampling import ProbeData, training_batches
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,10 @@ A call's working directory holds what the calls that it `needs` have left there,
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
-from manicap.methods import METHODS
-from manicap.methods.base import Settings
-from tests.methods.small import SMALL, TRAINED
-from tests.methods.small_images import small_image_settings
+from manicap.algorithms import METHODS
+from manicap.algorithms.base import Settings
+from tests.algorithms.small import SMALL, TRAINED
+from tests.algorithms.small_images import small_image_settings
 
 FIXTURES = ("pictures", "cifar10", "grid.toml", "images.toml", "points.npy")
 """Made by the workshop, not by a call."""
@@ -122,7 +122,7 @@ def _train(method: str) -> str:
     return f"pretrain --method {method} {_play_settings(method)} {PLAY} {EXECUTION} --name {method} --diagnose-every 2"
 
 
-IMAGE_METHODS = [name for name, method in METHODS.items() if method.domain == "images" and method.is_trained]
+IMAGE_METHODS = [name for name, method in METHODS.items() if method.kind == "views" and method.is_trained]
 _ALL = [
     _call("collect pong", "collect --game pong --steps 260 --lanes 4 --workers 2"),
     _call("collect probe", "collect --game pong --steps 560 --purpose probe --workers 2"),

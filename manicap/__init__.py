@@ -1,4 +1,19 @@
-"""manicap: learn state representations without labels, and measure them honestly."""
+"""manicap: learn state representations without labels, and measure them honestly.
+
+    manicap.evaluate(encoder, game="pong")           probe any encoder, on a game or on images
+    manicap.pretrain("dim-c+", game="pong")          train an encoder; returns the directory of the run
+    manicap.run("dim-c+", game="pong")               the whole job: prepare, train, probe, show
+    manicap.compare(*runs)                           runs side by side, with intervals
+    manicap.diagnose(run)                            rank, spread, heads, capacity; signs of collapse
+    manicap.load(run), manicap.load_encoder(run)     a finished run; its encoder as an `nn.Module`
+    manicap.collect(config), manicap.open_store(path)   frames and RAM of a game
+    manicap.AtariARI(env)                            labels of every step of a gymnasium environment
+    manicap.methods(), manicap.games()               names, with a line each
+    manicap.CapacityRegularizer                      C+ for your own training loop
+    manicap.UserError                                what is raised for a mistake of the caller's; a `ValueError`
+
+`manicap.losses`, `manicap.nn` and `manicap.probing` hold every loss, network and probe by name.
+"""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -8,25 +23,60 @@ if TYPE_CHECKING:
     from manicap.atari.integrity import open_store
     from manicap.atari.store import StoreConfig
     from manicap.atari.wrapper import AtariARI
+    from manicap.core.errors import UserError
+    from manicap.library import compare, diagnose, evaluate, games, load, methods, pretrain, run
     from manicap.losses.capacity import CapacityRegularizer
     from manicap.train.encoder_files import load_encoder
+    from manicap.train.setup import Execution
 
 __version__ = "0.1.0"
 
 # Loaded on first use, so that `import manicap` is quick and collectors never load torch.
 _LAZY = {
     "AtariARI": "manicap.atari.wrapper",
-    "StoreConfig": "manicap.atari.store",
     "CapacityRegularizer": "manicap.losses.capacity",
+    "Execution": "manicap.train.setup",
+    "StoreConfig": "manicap.atari.store",
+    "UserError": "manicap.core.errors",
     "collect": "manicap.atari.collect",
-    "evaluate": "manicap.evaluate",
+    "compare": "manicap.library",
+    "diagnose": "manicap.library",
+    "evaluate": "manicap.library",
+    "games": "manicap.library",
+    "load": "manicap.library",
     "load_encoder": "manicap.train.encoder_files",
+    "methods": "manicap.library",
     "open_store": "manicap.atari.integrity",
+    "pretrain": "manicap.library",
+    "run": "manicap.library",
 }
-__all__ = ["AtariARI", "CapacityRegularizer", "StoreConfig", "collect", "evaluate", "load_encoder", "open_store"]
+__all__ = [
+    "AtariARI",
+    "CapacityRegularizer",
+    "Execution",
+    "StoreConfig",
+    "UserError",
+    "collect",
+    "compare",
+    "diagnose",
+    "evaluate",
+    "games",
+    "load",
+    "load_encoder",
+    "methods",
+    "open_store",
+    "pretrain",
+    "run",
+]
 
 
 def __getattr__(name: str) -> Any:
     if name in _LAZY:
-        return getattr(import_module(_LAZY[name]), name)
+        found = getattr(import_module(_LAZY[name]), name)
+        globals()[name] = found
+        return found
     raise AttributeError(f"module 'manicap' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

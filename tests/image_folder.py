@@ -3,8 +3,8 @@
 import numpy as np
 
 from manicap.report.png import encode_colour_png
-from manicap.train.image_config import ImageConfig
-from tests.methods.small_images import small_image_settings
+from manicap.domains.images.config import ImageConfig
+from tests.algorithms.small_images import small_image_settings
 
 CLASSES = ("across", "down", "falling", "rising")
 SIZE = 16

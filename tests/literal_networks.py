@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import conv2d
 
-from manicap.methods.base import Method
+from manicap.algorithms.base import Method
 from manicap.nn.encoders import NatureCNN
 from manicap.nn.heads import Heads
 

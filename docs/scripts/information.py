@@ -19,7 +19,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from manicap.evaluate.diagnostics.information import infonce_bound
+from manicap.diagnostics.information import infonce_bound
 from manicap.losses.capacity import centroids, nuclear_norm
 
 OUTPUT = Path(__file__).parent.parent / "images" / "information.svg"

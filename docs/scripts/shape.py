@@ -22,7 +22,7 @@ CALLS = """
 import sys, traceback
 from pathlib import Path
 import torch
-import manicap.methods.dim_c_plus as file
+import manicap.algorithms.dim_c_plus as file
 from manicap.cli.main import main
 
 torch.set_num_threads(1)

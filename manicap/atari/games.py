@@ -22,13 +22,7 @@ class Game:
         """`Ms Pacman`"""
         return self.name.replace("_", " ").title()
 
-    @property
-    def env_name(self) -> str:
-        """`MsPacman`, the stem of gymnasium's ids."""
-        return self.title.replace(" ", "")
 
-
-# name, in the paper's 19, in ST-DIM's 22
 GAMES: dict[str, Game] = {
     name: Game(name, in_paper, in_stdim)
     for name, in_paper, in_stdim in [

@@ -13,15 +13,19 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from manicap.bench.checks import AnyEvaluation, prepare_data
-from manicap.bench.domains import DOMAINS
-from manicap.bench.evaluation import result_path
 from manicap.bench.grid import Cell
-from manicap.bench.same_data import is_of_data, probe_data
 from manicap.core.errors import Failure, Interruption, UserError
 from manicap.core.files import exclusive_lock, write_json
-from manicap.core.results import has_result, read_result
-from manicap.evaluate.feature_cache import has_features, remove_features
+from manicap.core.memo import opened_once
+from manicap.core.registry import allow_plugins
+from manicap.core.results import has_result
+from manicap.domains.base import find_domain
+from manicap.domains.evaluation import EvaluationConfig
+from manicap.domains.result import RunResult
+from manicap.jobs.probing import probe, result_path
+from manicap.jobs.run import run_job
+from manicap.jobs.same_data import is_of_data
+from manicap.probing.feature_cache import has_features, remove_features
 from manicap.train.encoder_files import read_description
 from manicap.train.setup import Execution
 
@@ -36,6 +40,8 @@ class Job:
     execution: Execution
     runs_dir: Path
     data_dir: Path
+    plugins: tuple[str, ...] = ()
+    """Import paths that the caller has named."""
     wait: bool = False
     """Wait for whoever else works on the cell, instead of reporting it as busy."""
 
@@ -76,8 +82,9 @@ def run_cell(job: Job, show: ShowRun | None = None) -> Outcome:
             raise _Busy
 
     name = job.cell.name
+    allow_plugins(job.plugins)
     try:
-        with exclusive_lock(job.run_dir / ".cell.lock", on_wait=give_way):
+        with opened_once(), exclusive_lock(job.run_dir / ".cell.lock", on_wait=give_way):
             if not is_current(job.cell, job.runs_dir, job.data_dir):
                 _set_damaged_aside(job.cell, job.runs_dir)
                 _run(job)
@@ -100,13 +107,13 @@ def run_cell(job: Job, show: ShowRun | None = None) -> Outcome:
 
 def _run(job: Job) -> None:
     config, evaluations, execution = job.cell.config, job.cell.evaluations, job.execution
-    domain = DOMAINS[config.domain]
-    if not (job.run_dir / "encoder.json").is_file():  # the job itself sees to the first way of probing
-        prepare_data(config, evaluations[1:], job.data_dir, execution.threads, execution.quiet)
+    if not (job.run_dir / "encoder.json").is_file():  # what is wrong with any of its probes is said before training
+        domain = find_domain(config.domain)
+        domain.prepare(config, evaluations, job.data_dir, execution.threads, execution.quiet)
     places = (job.runs_dir, job.data_dir)
-    domain.run_job(config, evaluations[0], (config.seed,), execution, *places, keep_features=True)
+    run_job(config, evaluations[0], (config.seed,), execution, *places, keep_features=True)
     for evaluation in evaluations[1:]:
-        domain.evaluate_run(job.run_dir, evaluation, job.data_dir, execution.threads, execution.quiet)
+        probe(job.run_dir, evaluation, job.data_dir, execution.threads, execution.quiet)
 
 
 def is_done(cell: Cell, runs_dir: Path) -> bool:
@@ -120,20 +127,20 @@ def is_current(cell: Cell, runs_dir: Path, data_dir: Path) -> bool:
         return False
     for evaluation in cell.evaluations:
         result = measured(run_dir, evaluation)
-        if result is None or not is_of_data(result, probe_data(cell.config, evaluation, data_dir)):
+        if result is None or not is_of_data(result, cell.config, evaluation, data_dir):
             return False
     return True
 
 
-def measured(run_dir: Path, evaluation: AnyEvaluation) -> dict[str, Any] | None:
+def measured(run_dir: Path, evaluation: EvaluationConfig) -> RunResult | None:
     """The result of probing the run's present encoder so, if it was measured. Damaged files count as absent."""
     path = result_path(run_dir, evaluation)
     if not path.is_file() or not (run_dir / "encoder.json").is_file():
         return None
     try:
-        result = read_result(path)
+        result = RunResult.read(path)
         weights = read_description(run_dir)["sha256"].values()  # the chosen ones and the last
-        return result if str(result["encoder"]).startswith(tuple(weights)) else None
+        return result if result.encoder.startswith(tuple(weights)) else None
     except DAMAGE:
         return None
 
@@ -163,7 +170,7 @@ def _result_files(cell: Cell, run_dir: Path) -> list[Path]:
 
 def _is_sound(path: Path) -> bool:
     try:
-        return isinstance(read_result(path)["encoder"], str)
+        return bool(RunResult.read(path).encoder)
     except DAMAGE:
         return False
 

@@ -31,19 +31,19 @@ from functools import cache
 from pathlib import Path
 from typing import Annotated, Any
 
-from manicap.bench.checks import AnyEvaluation, job_problems
-from manicap.bench.domains import DOMAINS, BenchDomain
+from manicap.algorithms import find_method
+from manicap.algorithms.base import PresetName
 from manicap.core.config import from_dict, to_dict
 from manicap.core.errors import UserError, unknown_choice
 from manicap.core.ranges import NonNegative, Range, Seeds, Threads, shown
 from manicap.core.reading import read_toml_table
-from manicap.methods import find_method
-from manicap.methods.base import Domain, PresetName
-from manicap.train.config import plain_config, typed_config
+from manicap.domains.base import DOMAINS, Domain, find_domain
+from manicap.domains.evaluation import EvaluationConfig
+from manicap.domains.run_config import RunConfig, plain_config, typed_config
+from manicap.jobs.checks import job_problems
 from manicap.train.device import DeviceName, Precision
-from manicap.train.run_config import RunConfig
 
-NOT_OVERRIDDEN = ("game", "dataset", "method", "seed", "settings")
+NOT_OVERRIDDEN = ("domain", "game", "dataset", "method", "seed", "settings")
 """Fields of a run that the grid's lists decide."""
 
 
@@ -70,6 +70,8 @@ class GridFile:
     """The file as it is written."""
 
     datasets: tuple[str, ...]
+    domain: str | None = None
+    """What is learned from; if absent, the domain that yields the samples of its methods."""
     methods: tuple[str, ...] = ()
     seeds: Seeds = (0,)
     preset: PresetName = "quick"
@@ -105,7 +107,7 @@ class Cell:
     """One training run and the ways its encoder is probed."""
 
     config: RunConfig
-    evaluations: tuple[AnyEvaluation, ...]
+    evaluations: tuple[EvaluationConfig, ...]
 
     @property
     def name(self) -> str:
@@ -119,7 +121,7 @@ class Grid:
     file: GridFile
     datasets: tuple[str, ...]
     columns: tuple[Column, ...]
-    evaluations: Mapping[str, AnyEvaluation]
+    evaluations: Mapping[str, EvaluationConfig]
     places: Mapping[tuple[str, str, int], Cell]
     """(dataset, column label, seed) to the cell; columns that ask for the same run share its cell."""
 
@@ -138,8 +140,8 @@ class Grid:
 
     @property
     def domain(self) -> Domain:
-        """Atari or images: that of its methods."""
-        return find_method(self.columns[0].method).domain
+        """What its runs learn from."""
+        return find_domain(next(iter(self.places.values())).config.domain)
 
 
 def read_grid(path: Path) -> Grid:
@@ -151,10 +153,11 @@ def build_grid(values: Mapping[str, Any], name: str, source: str = "grid") -> Gr
     problems: list[str] = []
     file = _read_file(values, problems)
     columns = _columns(file, problems)
-    domain = DOMAINS[_domain(columns, problems)]
+    name_of_domain = _domain(file, columns, problems)
+    domain = find_domain(name_of_domain)
     datasets = _datasets(file, domain, problems)
     evaluations = _evaluations(file, domain, problems)
-    _check_run_keys(file, columns, problems)
+    _check_run_keys(file, columns, name_of_domain, problems)
     if file.baseline is not None and file.baseline not in {column.label for column in columns}:
         problems.append(str(unknown_choice("baseline", file.baseline, {column.label for column in columns})))
     if not columns:
@@ -196,27 +199,40 @@ def _read_file(values: Mapping[str, Any], problems: list[str]) -> GridFile:
     return file
 
 
-def _domain(columns: Sequence[Column], problems: list[str]) -> Domain:
-    """That of the methods, which must agree."""
-    by_domain: dict[Domain, list[str]] = {}
+def _domain(file: GridFile, columns: Sequence[Column], problems: list[str]) -> str:
+    """The file's; or one that yields the samples of all its methods."""
+    by_kind: dict[str, list[str]] = {}
     for column in columns:
-        by_domain.setdefault(find_method(column.method).domain, []).append(column.method)
-    if len(by_domain) > 1:
-        told = "; ".join(f"{', '.join(dict.fromkeys(names))} from {domain}" for domain, names in by_domain.items())
-        problems.append(f"a grid learns from games or from images, not from both: {told}")
-    return next(iter(by_domain), "atari")
+        by_kind.setdefault(find_method(column.method).kind, []).append(column.method)
+    if len(by_kind) > 1:
+        told = "; ".join(f"{', '.join(dict.fromkeys(names))} from {kind}" for kind, names in by_kind.items())
+        problems.append(f"the methods of a grid learn from one kind of samples: {told}")
+    kind = next(iter(by_kind), "frames")
+    yielding = next(name for name in DOMAINS if kind in DOMAINS[name].kinds)
+    if file.domain is None:
+        return yielding
+    try:
+        found = find_domain(file.domain)
+    except UserError as error:
+        problems.append(str(error))
+        return yielding
+    if kind not in found.kinds:
+        problems.append(f"{found.title} yield {' and '.join(found.kinds)}, not the {kind} that the methods learn from")
+        return yielding
+    return file.domain
 
 
-def _datasets(file: GridFile, domain: BenchDomain, problems: list[str]) -> tuple[str, ...]:
+def _datasets(file: GridFile, domain: Domain, problems: list[str]) -> tuple[str, ...]:
     found: list[str] = []
+    known = domain.subject_lists()
     for name in file.datasets:
-        if name in domain.dataset_lists:
-            found += domain.dataset_lists[name]
+        if name in known:
+            found += known[name]
             continue
         try:
-            found.append(domain.find_dataset(name))
+            found.append(domain.find_subject(name))
         except UserError as error:
-            lists = f", or {', '.join(domain.dataset_lists)} for all of a list" if domain.dataset_lists else ""
+            lists = f", or {', '.join(known)} for all of a list" if known else ""
             problems.append(f"{error}{lists}")
     return tuple(dict.fromkeys(found))
 
@@ -227,7 +243,7 @@ def _columns(file: GridFile, problems: list[str]) -> tuple[Column, ...]:
         if _settings_names(method, problems) is not None:
             found.append(Column(method, method, {}))
     for number, variant in enumerate(file.variants):
-        found += _variant_columns(variant, f"variants[{number}]", problems)
+        found += _variant_columns(variant, f"variants[{number}]", file.domain, problems)
     labels = [column.label for column in found]
     for label in dict.fromkeys(labels):
         if labels.count(label) > 1:
@@ -235,8 +251,10 @@ def _columns(file: GridFile, problems: list[str]) -> tuple[Column, ...]:
     return tuple(found)
 
 
-def _variant_columns(variant: Mapping[str, Any], place: str, problems: list[str]) -> Iterator[Column]:
-    """A column a value of the variant's lists, or one."""
+def _variant_columns(
+    variant: Mapping[str, Any], place: str, domain: str | None, problems: list[str]
+) -> Iterator[Column]:
+    """A column per value of the variant's lists, or one."""
     overrides = {key: value for key, value in variant.items() if key not in ("method", "label")}
     method, label = variant.get("method"), variant.get("label")
     if not isinstance(method, str):
@@ -246,7 +264,7 @@ def _variant_columns(variant: Mapping[str, Any], place: str, problems: list[str]
     if settings is None:
         return
     for key in overrides:
-        if key not in {*settings, *_run_names(method)}:
+        if key not in {*settings, *_run_names(domain or _yielding(method), method)}:
             problems.append(str(unknown_choice("key", f"{place}.{key}", {f"{place}.{name}" for name in settings})))
     _require_text(label, f"{place}.label", problems)
     lists = {key: value for key, value in overrides.items() if isinstance(value, list)}
@@ -268,11 +286,11 @@ def _variant_columns(variant: Mapping[str, Any], place: str, problems: list[str]
         yield Column(name, method, chosen, " x ".join(lists) or None, point)
 
 
-def _evaluations(file: GridFile, domain: BenchDomain, problems: list[str]) -> dict[str, AnyEvaluation]:
+def _evaluations(file: GridFile, domain: Domain, problems: list[str]) -> dict[str, EvaluationConfig]:
     """By name: the file's, or what sets each apart from the preset's."""
     plain = domain.preset_evaluation(file.preset)
-    inherited = {key: file.run[key] for key in domain.shared if key in file.run}
-    found: dict[str, AnyEvaluation] = {}
+    inherited = {key: file.run[key] for key in domain.shared_fields if key in file.run}
+    found: dict[str, EvaluationConfig] = {}
     for number, values in enumerate(file.evaluations or ({},)):
         own = {key: value for key, value in values.items() if key != "name"}
         place = f"evaluations[{number}]" if file.evaluations else "probe"
@@ -306,11 +324,11 @@ def _short(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _check_run_keys(file: GridFile, columns: Sequence[Column], problems: list[str]) -> None:
+def _check_run_keys(file: GridFile, columns: Sequence[Column], domain: str, problems: list[str]) -> None:
     """A setting under [run] belongs to runs, or to at least one of the grid's methods."""
     known: set[str] = set()
     for column in columns:
-        known |= {*_run_names(column.method), *(_settings_names(column.method, []) or ())}
+        known |= {*_run_names(domain, column.method), *(_settings_names(column.method, []) or ())}
     problems += [
         str(unknown_choice("key", f"run.{key}", {f"run.{name}" for name in known}))
         for key in file.run
@@ -319,18 +337,20 @@ def _check_run_keys(file: GridFile, columns: Sequence[Column], problems: list[st
 
 
 def _config(
-    file: GridFile, domain: BenchDomain, dataset: str, column: Column, seed: int, problems: list[str]
+    file: GridFile, domain: Domain, dataset: str, column: Column, seed: int, problems: list[str]
 ) -> RunConfig | None:
     """The preset's config, with what [run] and then the column change in it."""
-    values = {**to_dict(domain.preset(file.preset, dataset, column.method, file.run)), "seed": seed}
+    name = file.domain or domain.name
+    preset = domain.preset(file.preset, dataset, column.method, {**file.run, **column.overrides})
+    values = {**to_dict(preset), "seed": seed}
     settings = _settings_names(column.method, []) or frozenset()
     for key, value in [*file.run.items(), *column.overrides.items()]:
         if key in settings:
             values["settings"][key] = value
-        elif key in _run_names(column.method):
+        elif key in _run_names(name, column.method):
             values[key] = value
     try:
-        typed = from_dict(_config_type(column.method), values, source=column.label)
+        typed = from_dict(_config_type(name, column.method), values, source=column.label)
     except UserError as error:
         problems.append(str(error))
         return None
@@ -338,12 +358,21 @@ def _config(
 
 
 @cache
-def _config_type(method: str) -> type[RunConfig]:
-    return typed_config(method)
+def _config_type(domain: str, method: str) -> type[RunConfig]:
+    return typed_config(domain, method)
 
 
-def _run_names(method: str) -> frozenset[str]:
-    return frozenset(item.name for item in dataclasses.fields(_config_type(method))) - {*NOT_OVERRIDDEN}
+def _yielding(method: str) -> str | None:
+    """A domain that yields what a method learns from."""
+    kind = find_method(method).kind
+    return next((name for name in DOMAINS if kind in DOMAINS[name].kinds), None)
+
+
+def _run_names(domain: str | None, method: str) -> frozenset[str]:
+    """Fields of a run that a grid may set; none where no domain yields what the method learns from."""
+    if domain is None or find_method(method).kind not in find_domain(domain).kinds:
+        return frozenset()
+    return frozenset(item.name for item in dataclasses.fields(_config_type(domain, method))) - {*NOT_OVERRIDDEN}
 
 
 def _settings_names(method: str, problems: list[str]) -> frozenset[str] | None:

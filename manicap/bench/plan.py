@@ -4,20 +4,18 @@ Runs take the steps they are allowed; early stopping can only shorten them. A li
 `PROBE_EPOCHS` epochs. Stores are counted once. Steps are measured on random frames, which cost what real ones do.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from manicap.atari.store import StoreConfig, store_path
 from manicap.bench.cell import is_done
-from manicap.bench.costs import MEASURED_STEPS, Rates, measure, measure_emulator
-from manicap.bench.domains import stores_of
-from manicap.bench.grid import Cell, Grid
-from manicap.bench.steps import num_steps
+from manicap.bench.costs import MEASURED_STEPS, Rates, measure
+from manicap.bench.grid import Grid
 from manicap.core.config import to_dict
-from manicap.train.config import PretrainConfig
+from manicap.domains.base import find_domain
+from manicap.domains.run_config import RunConfig
 from manicap.train.device import choose_device, keep_freed_memory, set_threads
-from manicap.train.run_config import RunConfig
+from manicap.train.setup import count_steps
 
 
 @dataclass(frozen=True)
@@ -28,8 +26,6 @@ class Plan:
     num_done: int
     threads: int
     device: str
-    frame_seconds: float
-    """Playing and storing one step, on one core."""
     rates: Mapping[str, Rates]
     """By column label."""
     collect_hours: float
@@ -55,8 +51,7 @@ def plan_grid(
         if kinds[cell.name] not in measured:
             say(f"measuring {cell.config.method} ({MEASURED_STEPS} steps)")
             measured[kinds[cell.name]] = measure(cell, device)
-    stores = {store for cell in left for store in _stores(cell) if not store_path(store, data_dir).is_dir()}
-    frame = measure_emulator(next(iter(stores)).game) if stores else 0.0
+    collecting = grid.domain.collect_seconds([(cell.config, cell.evaluations) for cell in left], data_dir)
     trained = [
         measured[kinds[c.name]].step * num_steps(c.config, data_dir)
         for c in left
@@ -71,19 +66,18 @@ def plan_grid(
         num_done=len(grid.cells) - len(left),
         threads=threads,
         device=device.type,
-        frame_seconds=frame,
         rates=columns,
-        collect_hours=frame * sum(store.steps for store in stores) / threads / 3600,
+        collect_hours=collecting / threads / 3600,
         train_hours=sum(trained) / 3600,
         probe_hours=sum(measured[kinds[cell.name]].probes for cell in left) / 3600,
     )
 
 
+def num_steps(config: RunConfig, data_dir: Path) -> int:
+    """Training steps at most, counted as the training counts them."""
+    return count_steps(config, find_domain(config.domain).samples_per_epoch(config, data_dir))
+
+
 def kind_of(config: RunConfig) -> str:
     """Runs of a kind cost the same: all but the game and the seed."""
     return str({key: value for key, value in to_dict(config).items() if key not in ("game", "seed")})
-
-
-def _stores(cell: Cell) -> Sequence[StoreConfig]:
-    """What has to be played; images have nothing to collect."""
-    return stores_of(cell.config, cell.evaluations) if isinstance(cell.config, PretrainConfig) else ()  # type: ignore[arg-type]

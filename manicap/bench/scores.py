@@ -3,12 +3,12 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from manicap.bench.cell import measured, read_error
-from manicap.bench.differences import differences_from_paper
 from manicap.bench.grid import Grid
 from manicap.core.errors import UserError
+from manicap.domains.result import RunResult
+from manicap.jobs.differences import differences_from_paper
 from manicap.train.logs import METRICS, read_log
 
 
@@ -22,7 +22,7 @@ class RunScore:
     evaluation: str
     """Name of the way of probing."""
     metrics: Mapping[str, float]
-    """f1 and accuracy, or accuracy alone."""
+    """As the domain measures them: f1 and accuracy, or accuracy and top5."""
     width: int
     """Features that the probe saw."""
     steps: int
@@ -79,11 +79,10 @@ def gather_scores(grid: Grid, runs_dir: Path) -> GridScores:
     return GridScores(tuple(scores), tuple(curves), errors, lost_curves, tuple(differences))
 
 
-def _score(dataset: str, label: str, seed: int, name: str, result: Mapping[str, Any], run_name: str) -> RunScore:
-    evaluation = result["evaluation"]
-    metrics = {key: float(evaluation["scores"][key]) for key in ("f1", "accuracy") if key in evaluation["scores"]}
-    steps = int(result["training"]["steps"])
-    return RunScore(dataset, label, seed, name, metrics, int(evaluation["width"]), steps, run_name)
+def _score(dataset: str, label: str, seed: int, name: str, result: RunResult, run_name: str) -> RunScore:
+    evaluation = result.evaluation
+    metrics, steps = evaluation.scores.metrics, result.training.steps
+    return RunScore(dataset, label, seed, name, metrics, evaluation.width, steps, run_name)
 
 
 def _curve(dataset: str, label: str, seed: int, run_dir: Path) -> Sequence[Curve]:

@@ -20,8 +20,7 @@ from manicap.core.paths import DATA_DIR, REPORTS_DIR, RUNS_DIR
 from manicap.core.printing import plain_console
 from manicap.core.ranges import Range, Threads
 from manicap.report.grid_report import write_grid_report
-from manicap.report.image_page import write_image_page
-from manicap.report.run_page import write_run_page
+from manicap.report.pages import write_page
 
 GridPath = Annotated[Path, tyro.conf.Positional, tyro.conf.arg(help="Grid file, such as configs/laptop.toml.")]
 
@@ -106,8 +105,7 @@ def run(
 
 def work(job: Job) -> Outcome:
     """A cell, and the page of its run."""
-    pages = {"atari": write_run_page, "images": write_image_page}
-    return run_cell(job, show=pages[job.cell.config.domain])
+    return run_cell(job, show=write_page)
 
 
 def status(grid: GridPath, runs_dir: Path = RUNS_DIR) -> None:

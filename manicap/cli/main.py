@@ -24,6 +24,7 @@ from manicap.core.config import check_arguments
 from manicap.core.errors import Failure, Interruption, UserError, unknown_choice
 from manicap.core.ranges import shown
 from manicap.core.reading import reason
+from manicap.core.registry import allow_plugins
 from manicap.core.terminal import never_fail_to_print
 
 HELP = ("-h", "--help", "help")
@@ -44,7 +45,7 @@ class Command:
 
 COMMANDS: dict[str, Command] = {
     "run": Command("manicap.cli.run:run", "The whole job: collect, train, probe, show."),
-    "images": Command("manicap.cli.images:images", "The whole job on images: train, probe, show."),
+    "images": Command("manicap.cli.run:images", "As `run --dataset`: the whole job on images."),
     "compare": Command("manicap.cli.compare:compare", "Runs side by side, probed alike, with intervals."),
     "bench plan": Command("manicap.cli.bench:plan", "Runs of a grid, what is left, and the hours it will take."),
     "bench run": Command("manicap.cli.bench:run", "Finish a grid, on this machine or a cluster, and report it."),
@@ -116,13 +117,33 @@ def run(words: Sequence[str]) -> None:
         if group and len(words) == 1:
             raise UserError(f"say which: {', '.join(key for key in COMMANDS if key.startswith(group + ' '))}")
         return
+    arguments = _named_plugins(words[len(name.split()) :])
     function = COMMANDS[name].load()
-    arguments = list(words[len(name.split()) :])
     if hasattr(function, "for_arguments"):  # flags that depend on other flags: a method's own
         function = function.for_arguments(arguments)
     call = _parse(function, f"manicap {name}", arguments)
     check_arguments(function, call.keywords)
     call()
+
+
+def _named_plugins(words: Sequence[str]) -> list[str]:
+    """The words without `--plugin NAME`; what the caller names, there or as a method or domain, may be imported."""
+    left: list[str] = []
+    named: list[str] = []
+    index = 0
+    while index < len(words):
+        word, following = words[index], words[index + 1 : index + 2]
+        if word == "--plugin" or word.startswith("--plugin="):
+            named += word.removeprefix("--plugin=").split() if "=" in word else following
+            index += 1 if "=" in word else 2
+            continue
+        flag, _, value = word.partition("=")
+        if flag in ("--method", "--domain", "--probe", "--encoder"):
+            named += [value] if value else following
+        left.append(word)
+        index += 1
+    allow_plugins(named)
+    return left
 
 
 def _parse(function: Callable[..., None], program: str, arguments: list[str]) -> "partial[None]":
@@ -172,7 +193,10 @@ def _print_overview(group: str) -> None:
         if name.startswith(group):
             table.add_row(f"[bold]manicap {name}[/bold]", command.summary)
     console.print(table)
-    console.print("\n'manicap COMMAND --help' explains the flags of a command. 'manicap --version' says the version.")
+    console.print(
+        "\n'manicap COMMAND --help' explains the flags of a command. '--plugin package.module:Name' lets a command use"
+        " what another package has. 'manicap --version' prints the version."
+    )
 
 
 def _system_error(error: OSError) -> str:

@@ -9,8 +9,6 @@ import tyro
 from numpy.typing import NDArray
 from rich.table import Table
 
-from manicap.bench.evaluation import require_runs
-from manicap.bench.nerve import run_membership
 from manicap.core.errors import UserError, unknown_choice
 from manicap.core.files import atomic_write
 from manicap.core.paths import DATA_DIR
@@ -19,12 +17,14 @@ from manicap.core.ranges import Fraction, HeadCount, PlaySteps, Range, Seed, Thr
 from manicap.core.reading import reason
 from manicap.core.results import has_result, write_result
 from manicap.core.seeding import numpy_generator
-from manicap.evaluate.topology.fit import FitConfig, fit_atlas
-from manicap.evaluate.topology.nerve import DEFAULT_THRESHOLD, Nerve, build_nerve, sweep_thresholds
-from manicap.evaluate.topology.shapes import SHAPES
+from manicap.jobs.nerve import run_membership
 from manicap.report.nerve_figure import nerve_svg
-from manicap.report.run_page import write_run_page
+from manicap.report.pages import write_page
+from manicap.topology.fit import FitConfig, fit_atlas
+from manicap.topology.nerve import DEFAULT_THRESHOLD, Nerve, build_nerve, sweep_thresholds
+from manicap.topology.shapes import SHAPES
 from manicap.train.device import set_threads
+from manicap.train.finished import require_runs
 
 OptionalRun = Annotated[
     Path | None, tyro.conf.Positional, tyro.conf.arg(help="Directory of a run of dim-ua or dim-uac+.")
@@ -101,7 +101,7 @@ def nerve(
         facts["drawing_sha256"] = hashlib.sha256(drawing).hexdigest()
         write_result(run / "nerve.json", {**facts, "nerve": _plain(chosen), "sweep": [_plain(x) for x in sweep]})
         if has_result(run / "result.json"):
-            print(f"page: {write_run_page(run, data_dir)}")
+            print(f"page: {write_page(run, data_dir)}")
 
 
 def _cloud(

@@ -1,107 +1,109 @@
-"""Commands of the main job: run, evaluate."""
+"""Commands of the main job: run, images, evaluate."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import tyro
 
-from manicap.bench.checks import check_job
-from manicap.bench.differences import setting_sentence
-from manicap.bench.evaluation import EvaluationConfig, evaluate_run, preset_evaluation, require_runs
-from manicap.bench.run import run_job, supervised_config
-from manicap.cli.images import evaluate_images, names_image_run
-from manicap.cli.train import chosen_preset, preset_default, value_of
+from manicap.algorithms.base import PresetName
+from manicap.cli.runs import run_dirs_in
+from manicap.cli.signature import chosen_domain, chosen_preset, default_config, value_of, with_types
 from manicap.core.paths import DATA_DIR, RUNS_DIR
 from manicap.core.printing import plain_console
 from manicap.core.ranges import Seeds, Threads
-from manicap.core.results import read_result
-from manicap.evaluate.feature_cache import remove_features
-from manicap.evaluate.result import Evaluation
-from manicap.methods.base import PresetName
-from manicap.report.run_page import write_run_page
-from manicap.report.tables import job_table
-from manicap.train.config import PretrainConfig, plain_config, read_config
+from manicap.domains.base import NoOptions, find_domain
+from manicap.domains.evaluation import EvaluationConfig
+from manicap.domains.result import RunResult
+from manicap.domains.run_config import RunConfig, plain_config
+from manicap.jobs.checks import check_job
+from manicap.jobs.differences import setting_sentence
+from manicap.jobs.probing import probe
+from manicap.jobs.run import run_job
+from manicap.probing.feature_cache import remove_features
+from manicap.report.pages import job_table, write_page
+from manicap.train.config_file import read_run_config
+from manicap.train.finished import require_runs
 from manicap.train.setup import Execution
 
 RunPath = Annotated[Path, tyro.conf.Positional, tyro.conf.arg(help="Directory of the run.")]
 
 
 def run(
-    config: PretrainConfig,
+    config: RunConfig,
     evaluation: EvaluationConfig,
-    execution: Execution,
+    options: Any = NoOptions(),  # noqa: B008 - frozen
+    execution: Execution = Execution(),  # noqa: B008 - frozen
+    domain: str = "atari",
     preset: PresetName = "quick",
     seeds: Seeds = (0,),
-    converged: bool = True,
-    ceiling: bool = False,
     runs_dir: Path = RUNS_DIR,
     data_dir: Path = DATA_DIR,
 ) -> None:
-    """The whole job: collect a game, train an encoder on it without labels, probe what it has learned, show it.
+    """Run the whole job: prepare the data, train an encoder without labels, probe it, and show the result.
 
-    Ends with a table beside the published numbers and the floor of an untrained network, and a page per seed
-    (report.html) with curves, scores and an episode player. Finished stages are skipped, interrupted ones go on.
+    Prints a table with the published numbers and the score of an untrained network, and writes a page per seed
+    (report.html). Rerun the command to resume; the result is bit-identical to an uninterrupted run.
 
-    Minutes on two cores: manicap run --game pong --method dim-c+
+    Atari, minutes on two cores: manicap run --game pong --method dim-c+
 
-    Over three seeds: manicap run --game pong --method st-dim --seeds 0 1 2
+    Images, minutes on two cores: manicap run --dataset cifar10 --method barlow-twins-c+
+
+    Three seeds: manicap run --game pong --method st-dim --seeds 0 1 2
+
+    Several GPUs: torchrun --nproc-per-node 4 -m manicap run --dataset cifar10 --method simclr-c+ --preset paper
 
     Args:
         config: What to train.
         evaluation: How to probe it.
+        options: What else to measure.
         execution: How to run it.
-        preset: quick (minutes on two cores), standard (an hour or two), paper (the paper's setting). Other
-            flags change single values of it.
+        domain: What to learn from: atari, images, or package.module:Name. Implied by --game and --dataset.
+        preset: quick (minutes on two cores), standard (an hour or two; on images a GPU) or paper (the paper's
+            setting). Other flags change single values of the preset.
         seeds: Seeds, one run each.
-        converged: Fit a converged logistic regression too: the protocol's probe stops early on features that it learns
-            slowly, an untrained network's among them.
-        ceiling: Train the same network on the labels too, at the same budget, and show how far it gets.
-        runs_dir: Where runs live.
-        data_dir: Where stores live.
+        runs_dir: Where runs are kept.
+        data_dir: Where stores and datasets are kept.
     """
-    shared = replace(config, protocol=evaluation.protocol, annotation_set=evaluation.annotation_set)
-    plain = plain_config(shared)
-    assert isinstance(plain, PretrainConfig)
-    supervised = supervised_config(plain, preset) if ceiling else None
-    run_dirs = run_job(plain, evaluation, seeds, execution, runs_dir, data_dir, converged, supervised)
+    shared = {name: getattr(evaluation, name) for name in find_domain(domain).shared_fields}
+    plain = plain_config(replace(config, **shared))
+    run_dirs = run_job(plain, evaluation, seeds, execution, runs_dir, data_dir, options, show=write_page)
     if not run_dirs:  # a process of torchrun other than the first
         return
-    results = [read_result(run_dir / "result.json") for run_dir in run_dirs]
+    results = [RunResult.read(run_dir / "result.json") for run_dir in run_dirs]
     console = plain_console()
     console.print(job_table(results))
     console.print(setting_sentence(results[0]), highlight=False)
     for run_dir in run_dirs:
-        print(f"page: {write_run_page(run_dir, data_dir)}")
+        print(f"page: {run_dir / 'report.html'}")
 
 
-def run_for_arguments(arguments: Sequence[str]) -> Callable[..., None]:
-    """`run` with the flags of the method and the defaults of the preset that the arguments name."""
-    preset = chosen_preset(arguments, "quick")
-    # The seeds are the job's; protocol and annotation set are the evaluation's and serve both halves.
-    fixed = ("seed", "protocol", "annotation_set")
-    default = preset_default(value_of("--method", arguments) or PretrainConfig.method, preset, fixed)
-    config_type = type(default)
+def run_for_arguments(arguments: list[str]) -> Callable[..., None]:
+    """`run` with the flags of the domain and the method, and the defaults of the preset, that the arguments name."""
+    return _run_on(chosen_domain(arguments), arguments)
 
-    def specialised(
-        config: config_type = default,  # type: ignore[valid-type]
-        evaluation: EvaluationConfig = preset_evaluation(preset),  # noqa: B008 - frozen
-        execution: Execution = Execution(),  # noqa: B008 - frozen
-        preset: PresetName = preset,
-        seeds: Seeds = (0,),
-        converged: bool = True,
-        ceiling: bool = False,
-        runs_dir: Path = RUNS_DIR,
-        data_dir: Path = DATA_DIR,
-    ) -> None:
-        run(config, evaluation, execution, preset, seeds, converged, ceiling, runs_dir, data_dir)
 
-    specialised.__doc__ = run.__doc__
-    return specialised
+def _run_on(name: str, arguments: list[str]) -> Callable[..., None]:
+    domain, preset = find_domain(name), chosen_preset(arguments, "quick")
+    # The seeds are the job's; what both halves share is the evaluation's.
+    config = default_config(name, arguments, preset, fixed=("seed", *domain.shared_fields))
+    return with_types(
+        run,
+        config=config,
+        evaluation=domain.preset_evaluation(preset),
+        options=domain.options_type(),
+        domain=(str, name),
+        preset=(PresetName, preset),
+    )
+
+
+def images(**values: Any) -> None:
+    """As `manicap run --dataset DATASET`."""
 
 
 run.for_arguments = run_for_arguments  # type: ignore[attr-defined]
+images.for_arguments = lambda words: _run_on(value_of("--domain", words) or "images", words)  # type: ignore[attr-defined]
 
 
 def evaluate(
@@ -115,25 +117,33 @@ def evaluate(
 
     At the width that all methods share: manicap evaluate RUN --probe-input backbone
 
+    By nearest neighbours: manicap evaluate RUN --probe knn
+
     Args:
         run: Directory of the run.
         config: How to probe it.
-        beside: Another run, probed alike and shown in a column of its own; one of the method supervised is the ceiling.
+        beside: Another run, probed in the same way and shown in its own column. A run of `supervised` is the ceiling.
         threads: CPU threads; OMP_NUM_THREADS or all cores if absent.
-        data_dir: Where stores live.
+        data_dir: Where stores and datasets are kept.
     """
     runs = (run,) if beside is None else (run, beside)
     require_runs(runs)
     for path in runs:  # before anything is collected or encoded
-        check_job(read_config(path / "config.toml"), [config])
-    evaluation = Evaluation.from_dict(evaluate_run(run, config, data_dir, threads)["evaluation"])
+        check_job(read_run_config(path), [config])
+    evaluation = probe(run, config, data_dir, threads).evaluation
     if beside is not None:
-        other = evaluate_run(beside, config, data_dir, threads)
-        evaluation.add_floor(other["method"], Evaluation.from_dict(other["evaluation"]))
+        other = probe(beside, config, data_dir, threads)
+        evaluation.add_floor(other.method, other.evaluation)
     for path in runs:
         remove_features(path)
     print(evaluation)
 
 
-# A run on images has other ways of probing, and other flags for them.
-evaluate.for_arguments = lambda words: evaluate_images if names_image_run(words) else evaluate  # type: ignore[attr-defined]
+def evaluate_for_arguments(arguments: list[str]) -> Callable[..., None]:
+    """`evaluate` with the flags of what the run learned from."""
+    found = run_dirs_in(arguments)
+    domain = find_domain(read_run_config(found[0]).domain if found else "atari")
+    return with_types(evaluate, config=domain.evaluation_type())
+
+
+evaluate.for_arguments = evaluate_for_arguments  # type: ignore[attr-defined]

@@ -1,4 +1,6 @@
-"""Encoders, heads and decoders. Nothing here knows a loss.
+"""Encoders, heads, ResNets and decoders, by name. Nothing here knows a loss.
+
+    from manicap.nn import Heads, NatureCNN, ResNetEncoder
 
 Construction draws from torch's global generator: fork and seed it around the constructor to have the same weights again
 
@@ -6,3 +8,23 @@ Construction draws from torch's global generator: fork and seed it around the co
         torch.manual_seed(seed)
         encoder = NatureCNN(1, 210, 160)
 """
+
+from manicap.nn.atlas import AtlasAutoencoder
+from manicap.nn.decoders import NatureDecoder
+from manicap.nn.encoders import Encoded, Encoder, ImpalaCNN, NatureCNN
+from manicap.nn.heads import Heads, Membership, StackedLinear
+from manicap.nn.resnet import ResNet, ResNetEncoder
+
+__all__ = [
+    "AtlasAutoencoder",
+    "Encoded",
+    "Encoder",
+    "Heads",
+    "ImpalaCNN",
+    "Membership",
+    "NatureCNN",
+    "NatureDecoder",
+    "ResNet",
+    "ResNetEncoder",
+    "StackedLinear",
+]

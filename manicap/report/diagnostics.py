@@ -1,5 +1,6 @@
 """Diagnostics of runs: side by side for the terminal, and those of one run for its page."""
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from rich.table import Table
 from manicap.core.errors import UserError
 from manicap.core.files import sha256_file
 from manicap.core.results import read_result
+from manicap.diagnostics.runs import ManifoldCapacity, RunDiagnosis
 from manicap.report.contents import Chart, Diagnosis, Fact, Series
 from manicap.train.logs import DIAGNOSTICS, read_log
 
@@ -44,29 +46,25 @@ CHARTED = ("effective_rank_centered", "spread", "centroid_percent_error", "head_
 """What the page shows over the steps of training."""
 
 
-def measure_rows(results: Sequence[Mapping[str, Any]]) -> list[tuple[str, list[str]]]:
+def measure_rows(results: Sequence[RunDiagnosis]) -> list[tuple[str, list[str]]]:
     """Label and one text a run, for every measure that some run has."""
-    shown = [name for name in MEASURES if any(name in result["measures"] for result in results)]
-    return [(MEASURES[name], [_cell(result["measures"], name) for result in results]) for name in shown]
+    shown = [name for name in MEASURES if any(name in result.measures for result in results)]
+    return [(MEASURES[name], [_cell(result.measures, name) for result in results]) for name in shown]
 
 
-def capacity_rows(results: Sequence[Mapping[str, Any]]) -> list[tuple[str, list[str]]]:
+def capacity_rows(results: Sequence[RunDiagnosis]) -> list[tuple[str, list[str]]]:
     """Variable and `capacity (radius, dimension)` a run."""
-    names = list(dict.fromkeys(name for result in results for name in result["manifold_capacity"]))
-    return [(name, [_capacity(result["manifold_capacity"].get(name)) for result in results]) for name in names]
+    names = list(dict.fromkeys(name for result in results for name in result.capacities))
+    return [(name, [_capacity(result.capacities.get(name)) for result in results]) for name in names]
 
 
-def diagnostics_table(results: Sequence[Mapping[str, Any]]) -> Table:
-    config = results[0]["diagnosis_config"]
-    seen = (
-        f"{config['probe_steps']:,} steps of play" if "probe_steps" in config else f"{config['images']:,} test images"
-    )
-    title = f"Diagnostics on {seen}, features: {config['probe_input']}"
+def diagnostics_table(results: Sequence[RunDiagnosis]) -> Table:
+    config = results[0].config
+    title = f"Diagnostics on {config}, features: {config.probe_input}"
     table = Table(title=title, box=SIMPLE_HEAD, pad_edge=False)
     table.add_column("measure", no_wrap=True)
     for result in results:
-        subject = result.get("game") or result["dataset"]
-        heading = f"{result['method']}\n{subject}\nseed {result['seed']}\nwidth {result['width']:,}"
+        heading = f"{result.method}\n{result.subject}\nseed {result.seed}\nwidth {result.width:,}"
         table.add_column(heading, justify="right", overflow="fold")
     for label, cells in measure_rows(results):
         table.add_row(label, *cells)
@@ -84,10 +82,10 @@ def read_diagnosis(run_dir: Path) -> Diagnosis | None:
         return None
     found: dict[str, Any] = {}
     if diagnosed:
-        result = read_result(run_dir / "diagnostics.json")
+        result = RunDiagnosis.read(run_dir / "diagnostics.json")
         found["measures"] = tuple(Fact(label, cells[0]) for label, cells in measure_rows([result]))
         found["capacities"] = tuple(Fact(label, cells[0]) for label, cells in capacity_rows([result]))
-        found["alarms"], found["notes"] = tuple(result["alarms"]), tuple(result["notes"])
+        found["alarms"], found["notes"] = tuple(result.alarms), tuple(result.notes)
     if drawn:
         found["nerve_svg"], found["nerve_caption"] = _nerve(run_dir)
     return Diagnosis(**found)
@@ -115,11 +113,11 @@ def _nerve(run_dir: Path) -> tuple[str, str]:
     return path.read_text(encoding="utf-8"), caption
 
 
-def _cell(measures: Mapping[str, Any], name: str) -> str:
+def _cell(measures: Mapping[str, float], name: str) -> str:
     if name not in measures:
         return "–"
-    return "undefined" if measures[name] is None else f"{measures[name]:.4g}"
+    return f"{measures[name]:.4g}" if math.isfinite(measures[name]) else "undefined"
 
 
-def _capacity(entry: Mapping[str, Any] | None) -> str:
-    return "–" if entry is None else f"{entry['capacity']:.3f} ({entry['radius']:.2f}, {entry['dimension']:.1f})"
+def _capacity(entry: ManifoldCapacity | None) -> str:
+    return "–" if entry is None else f"{entry.capacity:.3f} ({entry.radius:.2f}, {entry.dimension:.1f})"

@@ -18,7 +18,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from manicap.bench.scores import Curve, GridScores
-from manicap.report.grid_summary import METRICS, Summary, Sweep, title_of
+from manicap.report.grid_summary import METRICS, Summary, Sweep
 from manicap.report.names import slug, unique
 
 PALETTE = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#56B4E9", "#CC79A7", "#F0E442", "#000000")
@@ -72,7 +72,8 @@ def draw_all(parts: Sequence[Summary], found: GridScores) -> list[Drawing]:
             " shape of a curve can be read against another's."
         )
         labels = [column.label for column in parts[0].grid.columns]
-        drawings.append(_drawing("learning-curves", caption, lambda: draw_curves(found.curves, labels)))
+        title_of = parts[0].domain.subject_title
+        drawings.append(_drawing("learning-curves", caption, lambda: draw_curves(found.curves, labels, title_of)))
     names = unique(drawing.name for drawing in drawings)
     return [replace(drawing, name=name) for drawing, name in zip(drawings, names, strict=True)]
 
@@ -83,7 +84,7 @@ def _drawings_of(part: Summary) -> list[Drawing]:
     for sweep in part.sweeps:
         varied = sweep.varied.replace("_", " ")
         intervals = ", with 95 % intervals over seeds" if part.num_seeds > 1 else ", one run each"
-        caption = f"{metric} on {title_of(sweep.dataset)} over {varied} ({where}){intervals}."
+        caption = f"{metric} on {part.domain.subject_title(sweep.dataset)} over {varied} ({where}){intervals}."
         name = f"{sweep.varied} {Path(sweep.dataset).name} {where}"
         found.append(_drawing(name, caption, partial(draw_sweep, sweep, metric)))
     bars = "bars are means, whiskers standard deviations over seeds" if part.num_seeds > 1 else "bars are single runs"
@@ -106,7 +107,9 @@ def draw_bars(part: Summary) -> Figure:
     for panel, datasets in zip(panels, rows, strict=True):
         for index, label in enumerate(columns):
             _draw_bars_of(panel, part, datasets, label, index, 0.85 / len(columns))
-        panel.set_xticks(range(len(datasets)), [title_of(name).replace(" ", "\n") for name in datasets])
+        panel.set_xticks(
+            range(len(datasets)), [part.domain.subject_title(name).replace(" ", "\n") for name in datasets]
+        )
         panel.set_xlim(-0.6, per_row - 0.4)
         panel.set_ylabel(METRICS[part.metric])
     _legend(figure, panels[0].containers[1::2])
@@ -164,7 +167,7 @@ def draw_sweep(sweep: Sweep, metric: str) -> Figure:
     return figure
 
 
-def draw_curves(curves: Sequence[Curve], labels: Sequence[str]) -> Figure:
+def draw_curves(curves: Sequence[Curve], labels: Sequence[str], title_of: Callable[[str], str]) -> Figure:
     """A panel a dataset."""
     grouped: dict[str, dict[str, list[Curve]]] = defaultdict(lambda: defaultdict(list))
     for curve in curves:

@@ -5,11 +5,10 @@ from html import escape
 from urllib.parse import quote
 
 from manicap.bench.grid import Grid
-from manicap.bench.published import IMAGE_SOURCE, SOURCE
 from manicap.bench.scores import GridScores
 from manicap.report.assets import asset, content_policy, fill
 from manicap.report.grid_figures import Drawing, inline_svg
-from manicap.report.grid_summary import BOLD_RULE, MEAN_ROW, METRICS, Entry, ScoreTable, Summary, title_of
+from manicap.report.grid_summary import BOLD_RULE, MEAN_ROW, METRICS, Entry, ScoreTable, Summary
 from manicap.report.grid_tables import (
     AGGREGATE_HEAD,
     aggregate_cells,
@@ -83,7 +82,7 @@ def _panel(part: Summary) -> str:
     label = f"{METRICS[part.metric]}, {part.evaluation}"
     note = f"{what_is_shown(part)}. {BOLD_RULE}"
     if table.compared:
-        note += f" Published: {SOURCE if part.grid.domain == 'atari' else IMAGE_SOURCE}."
+        note += f" Published: {part.domain.source}."
     return (
         f'<div class="panel" data-evaluation="{escape(part.evaluation)}" data-metric="{part.metric}">'
         f'<h3>{escape(label)}</h3><p class="note">{escape(note)}</p>'
@@ -192,7 +191,9 @@ def _runs(grid: Grid, found: GridScores, links: Mapping[str, str]) -> str:
         dataset, column, seed = place
         name = names[place]
         link = f'<a href="{escape(quote(links[name]))}">{escape(name)}</a>' if name in links else escape(name)
-        cells = f'<th scope="row">{escape(title_of(dataset))}</th><td class="text">{escape(column)}</td>'
+        cells = (
+            f'<th scope="row">{escape(grid.domain.subject_title(dataset))}</th><td class="text">{escape(column)}</td>'
+        )
         cells += f"<td>{seed}</td>" + _number(f"{steps[place]:,}", steps[place])
         for evaluation in grid.evaluations:
             value = scores.get(evaluation)

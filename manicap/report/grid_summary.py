@@ -8,15 +8,13 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 
 import numpy as np
 
 from manicap.bench.grid import Grid
-from manicap.bench.published import published_score, published_sweep
 from manicap.bench.scores import GridScores, RunScore
 from manicap.core.seeding import numpy_generator
-from manicap.evaluate.statistics import (
+from manicap.statistics.estimates import (
     Estimate,
     Floats,
     Interval,
@@ -114,6 +112,7 @@ class Summary:
 
     def __init__(self, grid: Grid, found: GridScores, evaluation: str, metric: str, seed: int = 0) -> None:
         self.grid, self.evaluation, self.metric, self.seed = grid, evaluation, metric, seed
+        self.domain = grid.domain
         self.scores: dict[tuple[str, str], dict[int, RunScore]] = defaultdict(dict)
         for score in found.scores:
             if score.evaluation == evaluation and metric in score.metrics:
@@ -143,8 +142,8 @@ class Summary:
         for column in self.grid.columns:
             entries[MEAN_ROW, column.label] = _mean_entry([entries[d, column.label] for d in self.grid.datasets])
         methods = {column.label: column.label for column in self.grid.columns}
-        datasets = {dataset: title_of(dataset) for dataset in self.grid.datasets}
-        if self.grid.domain == "images":
+        datasets = {dataset: self.domain.subject_title(dataset) for dataset in self.grid.datasets}
+        if self.domain.methods_down:
             swapped = {(label, dataset): entries[dataset, label] for label in methods for dataset in datasets}
             return ScoreTable(methods, datasets, swapped, is_transposed=True)
         return ScoreTable(datasets | {MEAN_ROW: "Mean"}, methods, entries)
@@ -155,12 +154,19 @@ class Summary:
         (column,) = [column for column in self.grid.columns if column.label == label]
         published, spread = None, None
         if not column.overrides:
-            published, spread = published_score(dataset, column.method, self.metric) or (None, None)
-        elif column.sweep is not None and self.metric == "f1":
-            published = published_sweep(dataset, column.sweep, column.point)
+            published, spread = self._published(dataset, column.method)
+        elif column.sweep is not None and self.metric == self.domain.metrics[0]:
+            published = self.domain.published_sweep(dataset, column.sweep, column.point)
         if not values:
             return Entry(published=published, published_deviation=spread)
         return Entry(tuple(values.items()), float(scores.mean()), deviation(scores), published, spread, is_bold=is_bold)
+
+    def _published(self, dataset: str, method: str) -> tuple[float | None, float | None]:
+        """Mean and deviation that the paper prints for a method as it is."""
+        for entry in self.domain.published(dataset):
+            if entry.method == method and self.metric in entry.scores:
+                return entry.scores[self.metric]
+        return None, None
 
     def _best(self, dataset: str) -> str | None:
         """The column to set in bold, if one is."""
@@ -269,14 +275,9 @@ class Summary:
             return None
         estimate = self._estimate([scores], mean, "sweep", dataset, label)
         value = point[0] if len(point) == 1 else " × ".join(map(str, point))
-        published = published_sweep(dataset, varied, point) if self.metric == "f1" else None
+        is_first = self.metric == self.domain.metrics[0]
+        published = self.domain.published_sweep(dataset, varied, point) if is_first else None
         return SweepPoint(value, estimate.value, estimate.interval, published)
-
-
-def title_of(dataset: str) -> str:
-    """`Ms Pacman`, as the paper prints it; of an image folder its own name."""
-    printed = {"cifar10": "CIFAR10", "stl10": "STL10"}
-    return printed.get(dataset) or Path(dataset).name.replace("_", " ").title()
 
 
 def _mean_entry(entries: Sequence[Entry]) -> Entry:

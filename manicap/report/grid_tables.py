@@ -5,8 +5,8 @@ import io
 from collections.abc import Callable, Iterable, Sequence
 
 from manicap.bench.scores import GridScores
-from manicap.evaluate.statistics import Estimate
 from manicap.report.grid_summary import BOLD_RULE, METRICS, Aggregate, Entry, ScoreTable, Summary
+from manicap.statistics.estimates import Estimate
 
 
 def score(entry: Entry) -> str:

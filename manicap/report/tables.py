@@ -1,107 +1,109 @@
-"""Tables for the terminal, from result files."""
+"""Tables for the terminal, from results of runs that differ in the seed."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from statistics import mean, stdev
-from typing import Any
 
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from manicap.atari.annotations import CATEGORIES
-from manicap.atari.games import find_game
-from manicap.bench.published import published_image_accuracy, published_scores
+from manicap.domains.result import RunResult
+from manicap.probing.class_result import ClassScores
+from manicap.probing.metrics import Scores
+from manicap.probing.state_result import StateEvaluation
 
 
-def job_table(results: Sequence[Mapping[str, Any]]) -> Table:
-    """F1 and accuracy a category over seeds, with the floors and the published numbers."""
+def state_table(results: Sequence[RunResult]) -> Table:
+    """F1 and accuracy of each category over seeds, with the floors and the published numbers."""
     first = results[0]
-    evaluation = first["evaluation"]
-    seeds = ", ".join(str(result["seed"]) for result in results)
+    evaluation: StateEvaluation = first.evaluation
+    seeds = ", ".join(str(result.seed) for result in results)
     title = (
-        f"{find_game(first['game']).title}, {first['method']}: protocol {evaluation['protocol']},"
-        f" annotations {evaluation['annotation_set']}, {evaluation['probe']} probe on"
-        f" {evaluation['width']} features ({first['evaluation_config']['probe_input']}), seeds {seeds}"
+        f"{first.domain.subject_title(first.subject)}, {first.method}: protocol {evaluation.protocol},"
+        f" annotations {evaluation.annotation_set}, {evaluation.probe} probe on"
+        f" {evaluation.width} features ({first.evaluation_config.probe_input}), seeds {seeds}"
     )
     # Without inner borders, a terminal of 80 columns holds it.
     table = Table(title=title, box=SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     table.add_column("category", no_wrap=True)
     for name in ("F1", "untrained F1", "majority F1", "accuracy", "untrained accuracy"):
         table.add_column(name, justify="right", min_width=max(map(len, name.split())))
-    for category in sorted(evaluation["categories"], key=CATEGORIES.index):
-        table.add_row(category.replace("_", " "), *_cells(results, category))
+    own = [result.evaluation for result in results]
+    for category in sorted(evaluation.categories, key=CATEGORIES.index):
+        table.add_row(category.replace("_", " "), *_cells(own, category))
     table.add_section()
-    table.add_row("mean over categories", *_cells(results, None), style="bold")
-    if all("converged" in result for result in results):
-        table.add_row("mean, converged probe", *_cells(results, None, "converged"))
-    if all("supervised" in result for result in results):
-        table.add_row(f"supervised ({first['supervised']['width']} features)", *_cells(results, None, "supervised"))
-    published = published_scores(first["game"])
+    table.add_row("mean over categories", *_cells(own, None), style="bold")
+    for name, title in (("converged", "mean, converged probe"), ("supervised", "supervised ({width} features)")):
+        if all(name in result.beside for result in results):
+            beside = [result.beside[name] for result in results]
+            table.add_row(title.format(width=beside[0].width), *_cells(beside, None))
+    published = first.domain.published(first.subject)
     if published:
         table.add_section()
-        for entry in published:
-            f1 = _with_deviation(entry.f1, entry.f1_std)
-            table.add_row(f"published: {entry.method}", f1, "", "", _with_deviation(entry.accuracy, entry.accuracy_std))
+    for entry in published:
+        f1, accuracy = (_with_deviation(*entry.scores[metric]) for metric in ("f1", "accuracy"))
+        table.add_row(f"published: {entry.method}", f1, "", "", accuracy)
     return table
 
 
-def image_job_table(results: Sequence[Mapping[str, Any]]) -> Table:
+def class_table(results: Sequence[RunResult]) -> Table:
     """Accuracy over seeds, whole and by class, with the floors and the published numbers."""
     first = results[0]
-    evaluation = first["evaluation"]
-    seeds = ", ".join(str(result["seed"]) for result in results)
+    evaluation = first.evaluation
+    seeds = ", ".join(str(result.seed) for result in results)
     table = Table(
-        title=f"{first['dataset']}, {first['method']}: protocol {evaluation['protocol']}, {evaluation['probe']} probe"
-        f" on {evaluation['width']} features, {evaluation['counts']['train']:,} training images, seeds {seeds}"
+        title=f"{first.subject}, {first.method}: protocol {evaluation.protocol}, {evaluation.probe} probe"
+        f" on {evaluation.width} features, {evaluation.counts['train']:,} training images, seeds {seeds}"
     )
     table.add_column("test images")
     for name in ("accuracy", "untrained", "majority"):
         table.add_column(name, justify="right")
 
-    def row(name: str, *path: str, style: str | None = None) -> None:
-        sources = ("scores",), ("floors", "untrained"), ("floors", "majority")
-        table.add_row(name, *(_over_seeds(results, *source, *path) for source in sources), style=style)
+    def row(name: str, value: Callable[[ClassScores], float], style: str | None = None) -> None:
+        found = [
+            (r.evaluation.scores, r.evaluation.floors["untrained"], r.evaluation.floors["majority"]) for r in results
+        ]
+        table.add_row(
+            name,
+            *(_over_seeds([value(scores) for scores in column]) for column in zip(*found, strict=True)),
+            style=style,
+        )
 
-    for name in evaluation["scores"]["classes"]:
-        row(name, "classes", name)
+    for name in evaluation.scores.classes:
+        row(name, lambda scores, name=name: scores.classes[name])  # type: ignore[misc]
     table.add_section()
-    row("all", "accuracy", style="bold")
-    if all("top5" in result["evaluation"]["scores"] for result in results):
-        row("all, among the first five", "top5")
-    published = published_image_accuracy(first["dataset"])
+    row("all", lambda scores: scores.accuracy, style="bold")
+    if all(result.evaluation.scores.top5 is not None for result in results):
+        row("all, among the first five", lambda scores: scores.top5 or 0.0)
+    published = first.domain.published(first.subject)
     if published:
         table.add_section()
-    for method, accuracy in published.items():
-        table.add_row(f"published: {method}", f"{accuracy:.3f}")
+    for entry in published:
+        table.add_row(f"published: {entry.method}", _with_deviation(*entry.scores["accuracy"]))
     return table
 
 
-def _over_seeds(results: Sequence[Mapping[str, Any]], *path: str) -> str:
-    values = []
-    for result in results:
-        value: Any = result["evaluation"]
-        for key in path:
-            value = value[key]
-        values.append(value)
-    return _with_deviation(mean(values), stdev(values) if len(values) > 1 else None)
+def _cells(evaluations: Sequence[StateEvaluation], category: str | None) -> list[str]:
+    def over_seeds(metric: str, scores: Sequence[Scores]) -> str:
+        found = [each if category is None else each.categories[category] for each in scores]
+        return _over_seeds([getattr(each, metric) for each in found])
 
-
-def _cells(results: Sequence[Mapping[str, Any]], category: str | None, source: str = "evaluation") -> list[str]:
-    def over_seeds(metric: str, *path: str) -> str:
-        values = []
-        for result in results:
-            scores: Any = result[source]
-            for key in path:
-                scores = scores[key]
-            values.append((scores if category is None else scores["categories"][category])[metric])
-        return _with_deviation(mean(values), stdev(values) if len(values) > 1 else None)
-
+    own, untrained, majority = (
+        [each.scores for each in evaluations],
+        [each.floors["untrained"] for each in evaluations],
+        [each.floors["majority"] for each in evaluations],
+    )
     return [
-        over_seeds("f1", "scores"),
-        over_seeds("f1", "floors", "untrained"),
-        over_seeds("f1", "floors", "majority"),
-        over_seeds("accuracy", "scores"),
-        over_seeds("accuracy", "floors", "untrained"),
+        over_seeds("f1", own),
+        over_seeds("f1", untrained),
+        over_seeds("f1", majority),
+        over_seeds("accuracy", own),
+        over_seeds("accuracy", untrained),
     ]
+
+
+def _over_seeds(values: Sequence[float]) -> str:
+    return _with_deviation(mean(values), stdev(values) if len(values) > 1 else None)
 
 
 def _with_deviation(value: float, deviation: float | None) -> str:

@@ -9,9 +9,9 @@ from pathlib import Path
 from manicap.core.config import to_dict, write_toml
 from manicap.core.errors import UserError, refused_by_system
 from manicap.core.files import exclusive_lock, remove_scratch
+from manicap.domains.run_config import RunConfig
 from manicap.train.checkpoint import CheckpointStore
 from manicap.train.record import RunRecord, describe_differences, is_begun, read_record
-from manicap.train.run_config import RunConfig
 from manicap.train.setup import LOG_EVERY, Execution
 
 CHECKPOINTS = "checkpoints"

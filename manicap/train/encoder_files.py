@@ -19,15 +19,15 @@ import torch
 from safetensors import SafetensorError
 from torch import Tensor, nn
 
+from manicap.algorithms import find_method
+from manicap.algorithms.base import Method, MethodContext, ProbeInput
 from manicap.core.config import from_dict, to_dict
 from manicap.core.errors import UserError
 from manicap.core.files import atomic_write, sha256_file
 from manicap.core.sealed import read_sealed, write_sealed
-from manicap.methods import find_method
-from manicap.methods.base import Method, MethodContext, ProbeInput
-from manicap.train.run_config import RunConfig
+from manicap.domains.run_config import RunConfig
 
-FORMAT = 2
+FORMAT = 3
 WeightsName = Literal["chosen", "last"]
 _FILES = {"chosen": "encoder.safetensors", "last": "encoder-last.safetensors", "training": "training.safetensors"}
 _SHOWN_PROBLEMS = 5
@@ -126,6 +126,7 @@ def save_encoder(
         hashes["training"] = write_weights(run_dir / _FILES["training"], training)
     description = {
         "format": FORMAT,
+        "domain": config.domain,
         "method": config.method,
         "settings": to_dict(config.settings),
         "input_shape": list(method.context.input_shape),
@@ -143,7 +144,9 @@ def read_description(run_dir: Path) -> dict[str, Any]:
         raise UserError(f"{run_dir} holds no encoder.json: finish the run with 'manicap resume {run_dir}'")
     description = read_sealed(path, "encoder", remedy="train the run again")
     if description.get("format") != FORMAT:
-        raise UserError(f"{path} has format {description.get('format')}, this version reads {FORMAT}")
+        raise UserError(
+            f"{path} has format {description.get('format')}, this version reads {FORMAT}; train the run again"
+        )
     return description
 
 
@@ -161,32 +164,49 @@ def verify_encoder(run_dir: Path) -> None:
 def load_encoder(
     run_dir: Path | str, probe_input: ProbeInput = "output", weights: WeightsName = "chosen"
 ) -> FrozenEncoder:
-    """The encoder of a finished run: an `nn.Module` in evaluation mode, on the CPU."""
+    """The encoder of a finished run: an `nn.Module` in evaluation mode, on the CPU.
+
+        encoder = manicap.load_encoder("runs/pong-dim-c+-s0-1a2b3c4d")
+        features = encoder(frames)        # uint8 [B, 1, 210, 160] -> float32 [B, encoder.width]
+
+    Args:
+        run_dir: Directory of the run.
+        probe_input: `output` is what the method's paper probes; `backbone` the features of the network itself.
+        weights: `chosen` by the run, or the `last` ones.
+    """
     run_dir = Path(run_dir)
-    description = read_description(run_dir)
+    return read_encoder(run_dir, read_description(run_dir), probe_input, weights)
+
+
+def read_encoder(
+    run_dir: Path, description: Mapping[str, Any], probe_input: ProbeInput, weights: WeightsName
+) -> FrozenEncoder:
+    """The same, of a run whose description has been read."""
     sha256 = description["sha256"][weights]
-    method = without_training_parts(empty_method(run_dir))
+    method = without_training_parts(empty_method(run_dir, description))
     path = run_dir / _FILES[weights]
     load_weights(method, read_weights(path, sha256), path)
     return FrozenEncoder(method, probe_input, f"{sha256}-{probe_input}")
 
 
-def load_trained_method(run_dir: Path) -> Method | None:
+def read_trained_method(run_dir: Path, description: Mapping[str, Any]) -> Method | None:
     """The method as it was after its last step, with its training parts; None if there is no file of them."""
-    hashes, path = read_description(run_dir)["sha256"], run_dir / _FILES["training"]
+    hashes, path = description["sha256"], run_dir / _FILES["training"]
     if "training" not in hashes or not path.exists():
         return None
-    method = empty_method(run_dir)
+    method = empty_method(run_dir, description)
     state = read_weights(run_dir / _FILES["last"], hashes["last"]) | read_weights(path, hashes["training"])
     load_weights(method, state, path)
     return method.eval().requires_grad_(False)
 
 
-def empty_method(run_dir: Path) -> Method:
+def empty_method(run_dir: Path, description: Mapping[str, Any]) -> Method:
     """The method of a finished run, training parts and all, with shapes and no weights: it takes no memory."""
-    description = read_description(run_dir)
     method_type = find_method(description["method"])
     settings = from_dict(method_type.settings_type, description["settings"], source=f"{run_dir}/encoder.json")
-    context = MethodContext(tuple(description["input_shape"]), description["num_variables"])
     with torch.device("meta"):
-        return method_type(settings, context)
+        return method_type(settings, described_context(description))
+
+
+def described_context(description: Mapping[str, Any]) -> MethodContext:
+    return MethodContext(tuple(description["input_shape"]), description["num_variables"])

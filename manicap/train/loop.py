@@ -10,7 +10,7 @@ bytes as one that was not. A finished run is never changed.
 import math
 import signal
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import asdict, astuple, dataclass, replace
 from pathlib import Path
@@ -18,13 +18,15 @@ from typing import NoReturn
 
 import torch
 
-from manicap.atari.splits import Rows
+from manicap.algorithms.base import LossOutput
 from manicap.core.config import check_config
 from manicap.core.errors import Failure, UserError
 from manicap.core.paths import DATA_DIR
 from manicap.core.progress import Tracker
+from manicap.domains.base import Check, find_domain
+from manicap.domains.run_config import RunConfig
+from manicap.domains.samples import Rows
 from manicap.losses.gather import mean_over_processes
-from manicap.methods.base import LossOutput, Method
 from manicap.train.batches import Batches
 from manicap.train.checkpoint import CheckpointStore
 from manicap.train.claim import CHECKPOINTS, adopt_config, claimed_run, clear_leavings, is_finished, print_line
@@ -36,14 +38,9 @@ from manicap.train.logs import DIAGNOSTICS, METRICS, LogFile, Written
 from manicap.train.non_finite import NonFiniteCount
 from manicap.train.observation import Observations, Observe
 from manicap.train.record import describe_differences, read_record
-from manicap.train.run_config import RunConfig
 from manicap.train.setup import LOG_EVERY, Execution, Setup, prepare
 from manicap.train.signals import caught_signals, interruption
 from manicap.train.sinks import Metrics, Sink, open_sinks
-
-Check = Callable[[Method, int], Mapping[str, float]]
-"""Scores of the method after an epoch, in evaluation mode, to be logged; nothing if none is due. The lower `error`, the
-better the weights."""
 
 
 @dataclass
@@ -66,13 +63,11 @@ def pretrain(
     run_dir: Path,
     execution: Execution = Execution(),  # noqa: B008 - frozen
     data_dir: Path = DATA_DIR,
-    check: Check | None = None,
     observe: Observe | None = None,
 ) -> Path:
     """Train `config` in `run_dir` from wherever it is; afterwards `run_dir` holds the encoder.
 
-    `check` may score the method after each epoch: nearest neighbours, on images. `observe` measures it on a batch every
-    `execution.diagnose_every` steps, which changes nothing of the run.
+    `observe` measures the method on a batch every `execution.diagnose_every` steps, which changes nothing of the run.
     """
     check_config(config)
     check_config(execution)
@@ -89,6 +84,7 @@ def pretrain(
         else:
             begun = read_record(run_dir)
             execution = replace(execution, log_every=begun.log_every, diagnose_every=begun.diagnose_every)
+            check = find_domain(config.domain).check(config, data_dir)
             run = Run(prepare(config, execution, data_dir, processes), run_dir, check, observe)
             run.restore()
             if processes.is_first:

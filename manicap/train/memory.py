@@ -5,10 +5,10 @@ from pathlib import Path
 
 import torch
 
+from manicap.algorithms import find_method
+from manicap.algorithms.base import MethodContext
 from manicap.core.errors import UserError
-from manicap.methods import find_method
-from manicap.methods.base import MethodContext
-from manicap.train.run_config import RunConfig
+from manicap.domains.run_config import RunConfig
 
 CGROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")
 COPIES = 4

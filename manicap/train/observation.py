@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Mapping
 
-from manicap.methods.base import Batch, Method
+from manicap.algorithms.base import Batch, Method
 from manicap.train.logs import LogFile
 
 Observe = Callable[[Method, Batch], Mapping[str, float | str]]

@@ -9,14 +9,15 @@ from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
 from manicap import __version__
+from manicap.algorithms import find_method
+from manicap.algorithms.base import Method, MethodContext
 from manicap.core.config import to_dict
 from manicap.core.ranges import Count, NonNegative, Threads
 from manicap.core.seeding import stream_seed
-from manicap.methods import find_method
-from manicap.methods.base import Method, MethodContext
+from manicap.domains.base import find_domain
+from manicap.domains.run_config import RunConfig
+from manicap.domains.samples import TrainingData
 from manicap.train.batches import Batches
-from manicap.train.config import PretrainConfig
-from manicap.train.data import TrainingData, open_store_data
 from manicap.train.device import (
     DeviceName,
     Precision,
@@ -27,10 +28,7 @@ from manicap.train.device import (
 )
 from manicap.train.distributed import Processes
 from manicap.train.identity import processor_identity
-from manicap.train.image_config import ImageConfig
-from manicap.train.image_data import open_image_data
 from manicap.train.memory import require_memory
-from manicap.train.run_config import RunConfig
 from manicap.train.sinks import SinkName
 
 LOG_EVERY = 20
@@ -83,13 +81,17 @@ class Setup:
 
 
 def prepare(config: RunConfig, execution: Execution, data_dir: Path, processes: Processes) -> Setup:
-    """Collect or open the data, split it, build the model."""
+    """Open the data, which is collected if it has to be, split it, and build the model."""
     device = choose_device(execution.device, processes.local_rank)
     dtype = choose_precision(execution.precision, device)
     threads = set_threads(execution.threads)
     if device.type == "cpu":
         keep_freed_memory()
-    data = open_data(config, data_dir, device, processes, execution.quiet)
+    domain = find_domain(config.domain)
+    if processes.is_first:  # alone and before the others
+        domain.prepare(config, (), data_dir, None, execution.quiet)
+    processes.barrier()
+    data = domain.open_training(config, data_dir, device, processes.rank)
     method = build_method(config, data.context)
     method.to(device)
     distributed = processes.world > 1 and method.is_trained
@@ -99,7 +101,7 @@ def prepare(config: RunConfig, execution: Execution, data_dir: Path, processes: 
     }
     identity = {
         "config": to_dict(config),
-        **data.identity,
+        "data": data.fingerprint,
         "threads": threads,
         "manicap": __version__,
         "torch": str(torch.__version__),
@@ -129,15 +131,6 @@ def count_steps(config: RunConfig, samples_per_epoch: int) -> int:
     """Training steps that the budgets allow; patience may end a run before."""
     steps = config.max_epochs * (samples_per_epoch // config.batch_size)
     return min(steps, config.max_steps or steps)
-
-
-def open_data(
-    config: RunConfig, data_dir: Path, device: torch.device, processes: Processes, quiet: bool
-) -> TrainingData:
-    if isinstance(config, PretrainConfig):
-        return open_store_data(config, data_dir, device, processes, quiet)
-    assert isinstance(config, ImageConfig)
-    return open_image_data(config, data_dir, device, processes, quiet)
 
 
 def build_method(config: RunConfig, context: MethodContext) -> Method:

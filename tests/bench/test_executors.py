@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from manicap.bench.cell import damage_notes, is_done, measured, run_cell
-from manicap.bench.evaluation import result_path
+from manicap.jobs.evaluation import result_path
 from manicap.bench.executors import make_executor, run_grid
 from manicap.bench.scores import gather_scores
 from manicap.bench.status import grid_status, is_locked

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from manicap.atari.games import PAPER_GAMES
-from manicap.bench.differences import paper_setting
+from manicap.jobs.differences import paper_setting
 from manicap.bench.grid import build_grid, read_grid
 from manicap.core.errors import UserError
-from manicap.train.config import preset_config
+from manicap.domains.atari.config import atari_preset
 
 PLAIN = {"datasets": ["pong"], "methods": ["st-dim", "dim-c+"], "seeds": [0, 1]}
 
@@ -20,7 +20,7 @@ def grid(**changes):
 def test_every_dataset_method_and_seed_is_a_run_of_the_preset():
     built = grid(datasets=["pong", "breakout"])
     assert len(built.cells) == 2 * 2 * 2
-    assert built.places["pong", "dim-c+", 0].config == preset_config("quick", "pong", "dim-c+")
+    assert built.places["pong", "dim-c+", 0].config == atari_preset("quick", "pong", "dim-c+")
     # The first seed of everything comes before the second of anything.
     assert [cell.config.seed for cell in built.cells] == [0] * 4 + [1] * 4
 
@@ -206,7 +206,7 @@ def test_table_1_is_570_runs_each_probed_by_both_annotation_sets():
     assert {cell.config.method for cell in built.cells} == {"vae", "cpc", "st-dim", "dim-ua", "dim-uac+", "dim-c+"}
     for cell in built.cells:
         config = cell.config
-        paper = preset_config("paper", config.game, config.method)
+        paper = atari_preset("paper", config.game, config.method)
         changes = {"protocol": "reference", "weights": "last", "seed": config.seed}
         assert config == replace(paper, **changes), cell.name
     assert (paper.collect_steps, paper.max_steps, paper.max_epochs) == (100_000, None, 100)

@@ -5,33 +5,33 @@ import pytest
 from manicap.atari.collect import collect
 from manicap.atari.games import GAMES
 from manicap.bench.costs import atari_probe_seconds
-from manicap.bench.evaluation import EvaluationConfig
+from manicap.jobs.evaluation import AtariEvaluationConfig
 from manicap.bench.plan import plan_grid
 from manicap.bench.steps import LIVES_IN_10_000_STEPS, num_steps
-from manicap.train.config import preset_config
+from manicap.domains.atari.config import atari_preset
 from manicap.train.distributed import Processes
-from manicap.train.image_config import preset_image_config
+from manicap.domains.images.config import image_preset
 from manicap.train.setup import Execution, prepare
 from tests.bench.small_grid import small_grid
-from tests.methods.small import small_config
+from tests.algorithms.small import small_config
 
 NOWHERE = Path("/nonexistent")
 
 
 def test_steps_are_the_epochs_of_the_training_split_or_the_limit():
     # 80 % of 100,000 frames in batches of 64 are 1,250 steps an epoch, for 100 epochs.
-    assert num_steps(preset_config("paper", "pong", "dim-c+"), NOWHERE) == 125_000
-    assert num_steps(preset_config("quick", "pong", "dim-c+"), NOWHERE) == 500
+    assert num_steps(atari_preset("paper", "pong", "dim-c+"), NOWHERE) == 125_000
+    assert num_steps(atari_preset("quick", "pong", "dim-c+"), NOWHERE) == 500
     # 50,000 images in batches of 128 are 390 full batches, for 1000 epochs; 10,000 images 78, for 30.
-    assert num_steps(preset_image_config("paper", "cifar10", "simclr", "tsai2021"), NOWHERE) == 390_000
-    assert num_steps(preset_image_config("quick", "cifar10", "simclr", "clean"), NOWHERE) == 2_340
+    assert num_steps(image_preset("paper", "cifar10", "simclr", "tsai2021"), NOWHERE) == 390_000
+    assert num_steps(image_preset("quick", "cifar10", "simclr", "clean"), NOWHERE) == 2_340
 
 
 def test_steps_of_windows_are_those_that_the_2019_code_draws():
     assert set(LIVES_IN_10_000_STEPS) == set(GAMES)
     # The 2019 code draws 100 windows for each of the lives of its 80,000 frames: on Pong about 166 batches of 64 an
     # epoch, by its own logs; random play is another play, so within a fifth.
-    steps = num_steps(preset_config("paper", "pong", "cpc"), NOWHERE)
+    steps = num_steps(atari_preset("paper", "pong", "cpc"), NOWHERE)
     assert steps / 100 == pytest.approx(166, rel=0.2)
 
 
@@ -57,5 +57,5 @@ def test_stores_are_counted_once_and_training_by_the_measured_step():
 def test_the_eigenvectors_of_a_logistic_probe_are_counted_once(monkeypatch):
     # 5 s once and 0.1 s an iteration on 1,024 rows; 70 % of 4,800 steps are 3.28125 times as many, in 60 iterations.
     monkeypatch.setattr("manicap.bench.costs._fit_seconds", lambda probe, data: 5 + 0.1 * probe.config.max_iterations)
-    seconds = atari_probe_seconds(EvaluationConfig(probe_steps=4_800, probe="logistic"), width=8)
+    seconds = atari_probe_seconds(AtariEvaluationConfig(probe_steps=4_800, probe="logistic"), width=8)
     assert seconds == pytest.approx(5 + 60 * 0.1 * 3.28125, rel=1e-9)

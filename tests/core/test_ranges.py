@@ -29,9 +29,9 @@ from manicap.core.ranges import (
     component,
     shown,
 )
-from manicap.methods import METHODS
-from manicap.methods.base import Settings
-from manicap.train.config import typed_config
+from manicap.algorithms import METHODS
+from manicap.algorithms.base import Settings
+from manicap.domains.atari.config import typed_config
 
 NO_CONFIGS = {"MethodContext", "Protocol"}
 """Dataclasses of numbers that no user can give."""
@@ -75,15 +75,15 @@ def test_the_walk_finds_the_configs_of_all_stages():
     names = " ".join(configs())
     for part in (
         "StoreConfig",
-        "PretrainConfig",
+        "AtariConfig",
         "ImageConfig",
         "STDIMSettings",
         "TiCoSettings",
         "Execution",
         "GridFile",
-        "EvaluationConfig",
+        "AtariEvaluationConfig",
         "ImageEvaluationConfig",
-        "DiagnosisConfig",
+        "AtariDiagnosisConfig",
         "FitConfig",
         "Recipe",
         "LinearConfig",

@@ -24,7 +24,7 @@ from tests.mutation.mutants import Mutant, mutants_of
 from tests.mutation.nearest import tests_of
 
 ROOT = Path(__file__).parent.parent.parent
-FOLDERS = ("manicap/losses", "manicap/methods", "manicap/nn")
+FOLDERS = ("manicap/losses", "manicap/algorithms", "manicap/nn")
 Stages = tuple[list[str], list[str]]
 """The tests nearest to a file, and the others; two, because collecting tests takes longer than most failures."""
 COPIED = ("manicap", "tests", "docs", "configs", "pyproject.toml", "README.md", "CHANGELOG.md")

@@ -3,11 +3,11 @@
 from pathlib import Path
 
 # From frames to loss: they fail for most changes of a loss, a method or a head, and take seconds.
-LITERAL = ("tests/methods/test_literal.py", "tests/methods/test_image_literal.py")
+LITERAL = ("tests/algorithms/test_literal.py", "tests/algorithms/test_image_literal.py")
 OTHERS = {
-    "losses": ("tests/losses", "tests/methods"),
-    "methods": ("tests/methods", "tests/losses"),
-    "nn": ("tests/nn", "tests/methods"),
+    "losses": ("tests/losses", "tests/algorithms"),
+    "methods": ("tests/algorithms", "tests/losses"),
+    "nn": ("tests/nn", "tests/algorithms"),
 }
 # Tests of several processes take long, and only what gathers over processes needs them.
 DISTRIBUTED = "tests/losses/test_distributed.py"

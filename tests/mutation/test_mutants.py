@@ -61,7 +61,7 @@ def with_line(after: str) -> str:
     return "\n".join([*rows[:number], indent + after, *rows[number + 1 :]])
 
 
-@pytest.mark.parametrize("file", ["manicap/losses/jsd.py", "manicap/methods/dim_ua.py"])
+@pytest.mark.parametrize("file", ["manicap/losses/jsd.py", "manicap/algorithms/dim_ua.py"])
 def test_mutants_of_the_package_are_valid(file):
     found = mutants_of(ROOT, file)
     assert len(found) > 20

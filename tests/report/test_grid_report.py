@@ -10,7 +10,7 @@ import pytest
 from manicap.bench.cell import Outcome, write_error
 from manicap.bench.grid import build_grid
 from manicap.bench.scores import Curve, gather_scores
-from manicap.evaluate.statistics import Interval
+from manicap.statistics.estimates import Interval
 from manicap.report.grid_figures import draw_all, inline_svg, mean_curve
 from manicap.report.grid_report import write_grid_report
 from manicap.report.grid_summary import Summary, summaries

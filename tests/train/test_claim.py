@@ -7,12 +7,12 @@ import pytest
 
 from manicap.core.errors import Failure, UserError
 from manicap.core.files import SCRATCH_SUFFIX
-from manicap.evaluate.diagnostics.training import measure_batch
+from manicap.diagnostics.training import measure_batch
 from manicap.train.checkpoint import CheckpointStore
-from manicap.train.config import read_config
+from manicap.domains.atari.config import read_config
 from manicap.train.loop import Run, pretrain
 from manicap.train.setup import Execution
-from tests.methods.small import small_config
+from tests.algorithms.small import small_config
 from tests.train.runner import EXECUTION, result_bytes, run_to_end
 
 FORCED = replace(EXECUTION, force=True)
@@ -63,14 +63,14 @@ def test_force_resumes_a_stopped_run_with_another_config(power_cut, data_dir, tm
     other = small_config("st-dim", learning_rate=0.001)
     with pytest.raises(UserError, match=r"config\.learning_rate was 0\.0003 and is 0\.001; take another --name"):
         run_to_end(other, tmp_path / "run", data_dir)
-    assert read_config(tmp_path / "run" / "config.toml").learning_rate == 0.0003
+    assert read_run_config(tmp_path / "run").learning_rate == 0.0003
     # Weights of another size cannot be resumed by any force.
     wider = small_config("st-dim", settings=replace(other.settings, units=9))
     with pytest.raises(UserError, match=r"does not fit the config \(config\.settings\.units was 8 and is 9\)"):
         run_to_end(wider, tmp_path / "run", data_dir, FORCED)
-    assert read_config(tmp_path / "run" / "config.toml") == small_config("st-dim")
+    assert read_run_config(tmp_path / "run") == small_config("st-dim")
     run_to_end(other, tmp_path / "run", data_dir, FORCED)
-    assert read_config(tmp_path / "run" / "config.toml").learning_rate == 0.001
+    assert read_run_config(tmp_path / "run").learning_rate == 0.001
 
 
 def test_a_value_changed_in_config_toml_is_noticed(finished, tmp_path):

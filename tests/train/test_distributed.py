@@ -11,10 +11,10 @@ import pytest
 import torch
 import torch.distributed as dist
 
-from manicap.methods import METHODS
-from manicap.methods.base import Batch, MethodContext
-from tests.methods.small import IMAGES, TRAINED, small_config, small_settings
-from tests.methods.small_images import build_small, make_views
+from manicap.algorithms import METHODS
+from manicap.algorithms.base import Batch, MethodContext
+from tests.algorithms.small import IMAGES, TRAINED, small_config, small_settings
+from tests.algorithms.small_images import build_small, make_views
 from tests.train.runner import fork_server, result_bytes, run_to_end
 
 # Methods whose loss over the global batch the processes compute together: InfoNCE, Jensen-Shannon and capacity.
@@ -30,7 +30,7 @@ def build(name):
 
 
 def make_batch(method, share=slice(None)):
-    if method.domain == "images":
+    if method.kind == "views":
         return Batch(make_views(method, size=4).frames_BTCHW.double()[share])
     generator = torch.Generator().manual_seed(1)
     shape = (4, method.frames_per_sample, 1, 84, 84)

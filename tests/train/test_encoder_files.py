@@ -13,7 +13,7 @@ from manicap import load_encoder
 from manicap.core.errors import UserError
 from manicap.core.sealed import read_sealed, write_sealed
 from manicap.train.encoder_files import load_trained_method, write_weights
-from tests.methods.small import small_config
+from tests.algorithms.small import small_config
 from tests.train.runner import run_to_end
 
 # Features, encoder 1 x 32 k8, 32 x 64 k4, 64 x 128 k4, 128 x 64 k3 with biases.

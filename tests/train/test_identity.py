@@ -12,7 +12,7 @@ from manicap.core.errors import Failure, UserError
 from manicap.train.encoder_files import read_description
 from manicap.train.identity import processor_identity
 from manicap.train.loop import Run
-from tests.methods.small import small_config
+from tests.algorithms.small import small_config
 from tests.train.runner import run_to_end
 
 SCRIPT = (

@@ -11,15 +11,15 @@ import torch
 from manicap.core.config import config_problems, write_toml
 from manicap.core.errors import UserError
 from manicap.core.seeding import stream_seed
-from manicap.evaluate.image_check import ImageCheck
-from manicap.evaluate.image_features import ImageEncoder
+from manicap.domains.images.check import ImageCheck
+from manicap.domains.images.features import ImageEncoder
 from manicap.images.views import make_views, normalise
-from manicap.methods.simclr import SimCLR
-from manicap.train.config import read_config, read_run_config
+from manicap.algorithms.simclr import SimCLR
+from manicap.domains.atari.config import read_config, read_run_config
 from manicap.train.distributed import Processes
 from manicap.train.encoder_files import load_encoder
-from manicap.train.image_config import ImageConfig, preset_image_config
-from manicap.train.image_data import ImageData, image_context, open_split
+from manicap.domains.images.config import ImageConfig, image_preset
+from manicap.domains.images.data import ImageData, image_context, open_split
 from manicap.train.loop import pretrain
 from manicap.train.setup import build_method
 from tests.image_folder import small_image_config
@@ -158,9 +158,9 @@ def test_a_check_does_not_change_what_is_trained(image_folder, tmp_path):
 def test_the_config_survives_toml(image_folder, tmp_path):
     config = small_image_config(image_folder, num_images=20, view_size=12, check_every=3)
     write_toml(tmp_path / "config.toml", config)
-    assert read_run_config(tmp_path / "config.toml") == config
+    assert read_run_config(tmp_path) == config
     with pytest.raises(UserError, match="is a run on images"):
-        read_config(tmp_path / "config.toml")
+        read_run_config(tmp_path)
 
 
 def test_mistakes_are_told_together(image_folder):
@@ -189,7 +189,7 @@ def test_too_few_images_for_a_batch_and_a_batch_that_cannot_be_divided_are_clear
 
 def test_the_paper_preset_is_table_5():
     for method in ("simclr", "simclr-c+", "barlow-twins", "barlow-twins-c+"):
-        config = preset_image_config("paper", "cifar10", method, "clean")
+        config = image_preset("paper", "cifar10", method, "clean")
         assert (config.batch_size, config.max_epochs, config.max_steps, config.num_images) == (128, 1000, None, None)
         assert (config.learning_rate, config.weight_decay) == (1e-3, 1e-6)
         assert (config.settings.encoder, config.settings.encoder_width) == ("resnet50", 64)
@@ -197,5 +197,5 @@ def test_the_paper_preset_is_table_5():
         assert config.settings.hidden_units == 2048
         assert config.settings.epsilon == (0.005 if method.endswith("+") else 0)
         assert config.settings.stem == "cifar"
-    assert preset_image_config("paper", "stl10", "simclr", "clean").settings.stem == "stl10"
-    assert preset_image_config("paper", "cifar10", "simclr", "clean").settings.temperature == 0.5
+    assert image_preset("paper", "stl10", "simclr", "clean").settings.stem == "stl10"
+    assert image_preset("paper", "cifar10", "simclr", "clean").settings.temperature == 0.5

@@ -11,7 +11,7 @@ from manicap.train.encoder_files import load_encoder
 from manicap.train.loop import Run, pretrain
 from manicap.train.record import describe_differences
 from manicap.train.setup import Execution
-from tests.methods.small import small_config
+from tests.algorithms.small import small_config
 from tests.train.runner import EXECUTION, fork_server, result_bytes, run_to_end
 
 

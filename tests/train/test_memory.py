@@ -1,17 +1,17 @@
 import pytest
 
 from manicap.core.errors import UserError
-from manicap.methods.base import MethodContext
-from manicap.methods.dim_c_plus import DIMCPlusSettings
-from manicap.methods.st_dim import STDIMSettings
+from manicap.algorithms.base import MethodContext
+from manicap.algorithms.dim_c_plus import DIMCPlusSettings
+from manicap.algorithms.st_dim import STDIMSettings
 from manicap.train import memory
-from manicap.train.config import PretrainConfig
+from manicap.domains.atari.config import AtariConfig
 from manicap.train.memory import require_memory
 from manicap.train.setup import build_method
 
 
 def config(units, method="st-dim"):
-    return PretrainConfig(game="pong", method=method, settings=STDIMSettings(units=units))
+    return AtariConfig(game="pong", method=method, settings=STDIMSettings(units=units))
 
 
 def test_weights_that_fit_are_built(monkeypatch):
@@ -29,7 +29,7 @@ def test_weights_beyond_any_machine_are_refused_before_they_are_made():
     # 1,024 heads of 65,536 units on 65,536 hidden units: 4.4e12 weights.
     settings = DIMCPlusSettings(num_heads=1024, units=65_536, hidden_units=65_536)
     with pytest.raises(UserError, match="take fewer units or heads"):
-        build_method(PretrainConfig(game="pong", method="dim-c+", settings=settings), MethodContext())
+        build_method(AtariConfig(game="pong", method="dim-c+", settings=settings), MethodContext())
 
 
 def test_the_machine_has_memory():

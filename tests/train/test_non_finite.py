@@ -6,13 +6,13 @@ import pytest
 import torch
 
 from manicap.core.errors import Failure
-from manicap.methods.base import LossOutput
-from manicap.methods.st_dim import STDIM
+from manicap.algorithms.base import LossOutput
+from manicap.algorithms.st_dim import STDIM
 from manicap.train.checkpoint import CheckpointStore
 from manicap.train.loop import Run
 from manicap.train.non_finite import NonFiniteCount
 from manicap.train.setup import Execution
-from tests.methods.small import small_config
+from tests.algorithms.small import small_config
 from tests.train.runner import run_to_end
 
 

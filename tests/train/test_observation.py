@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from manicap.core.errors import Failure
-from manicap.evaluate.diagnostics.training import measure_batch
+from manicap.diagnostics.training import measure_batch
 from manicap.train.loop import Run, pretrain
-from tests.methods.small import small_config
+from tests.algorithms.small import small_config
 from tests.train.runner import EXECUTION, result_bytes
 
 OBSERVED = replace(EXECUTION, diagnose_every=5)

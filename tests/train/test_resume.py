@@ -11,7 +11,7 @@ from manicap.core.errors import Failure, UserError
 from manicap.train.checkpoint import CheckpointStore
 from manicap.train.loop import Run, pretrain
 from manicap.train.setup import Execution
-from tests.methods.small import TRAINED, small_config
+from tests.algorithms.small import TRAINED, small_config
 from tests.train.runner import (
     in_process,
     result_bytes,

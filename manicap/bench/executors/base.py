@@ -19,6 +19,7 @@ from typing import Protocol
 from manicap.bench.cell import Job, Outcome, Work, damage_notes, is_current, with_wait, write_error
 from manicap.bench.grid import Grid
 from manicap.core.errors import Interruption, UserError
+from manicap.core.registry import allowed_plugins
 from manicap.train.setup import Execution
 
 MAX_LOSSES = 20
@@ -57,7 +58,8 @@ def run_grid(
         say(note)
     execution = execution_of(grid, executor, quiet)
     # Workers may have another working directory.
-    jobs = {cell.name: Job(cell, execution, runs_dir.absolute(), data_dir.absolute()) for cell in left}
+    places, plugins = (runs_dir.absolute(), data_dir.absolute()), allowed_plugins()
+    jobs = {cell.name: Job(cell, execution, *places, plugins) for cell in left}
     done_before, total = len(grid.cells) - len(left), len(grid.cells)
     failures, losses = Counter[str](), Counter[str]()
     given_up: list[Outcome] = []

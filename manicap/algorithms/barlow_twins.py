@@ -1,0 +1,63 @@
+"""Barlow Twins (arXiv 2103.03230) and Barlow Twins-C+ (arXiv 2405.13848, Algorithm 3).
+
+    L = mean over head pairs (i, j) of BT(o[:, i], o'[:, j]) [ - epsilon ||C||_* ]
+    BT = sum_d (1 - R[d, d])^2 + lambda sum_{d != e} R[d, e]^2,   R the cross-correlation of the two over the batch
+
+The heads are discarded after training: the probe sees the pooled features.
+"""
+
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+from manicap.algorithms.base import Batch, LossOutput, Method, MethodContext, SampleKind, Settings
+from manicap.algorithms.image_base import view_features
+from manicap.algorithms.two_view import CapacityDefaults, Charts, TwoViewSettings
+from manicap.core.ranges import NonNegative, Range
+from manicap.losses.redundancy import barlow_twins
+
+
+@dataclass(frozen=True)
+class BarlowTwinsSettings(TwoViewSettings):
+    off_diagonal_weight: NonNegative = 0.005
+    """lambda of the paper's Table 5."""
+    variance_correction: Annotated[int, Range(0, 1)] = 1
+    """Units are standardised by a variance over B minus this: 1 as the code of arXiv 2104.13712, 0 as Barlow Twins'."""
+    variance_epsilon: NonNegative = 1e-5
+    """Added to that variance: 1e-5 as Barlow Twins' code, 0 as that of arXiv 2104.13712."""
+    normalize_outputs: bool = True
+    """Bring each head's output to one length before units are standardised, as the code of arXiv 2104.13712."""
+
+
+@dataclass(frozen=True)
+class BarlowTwinsCPlusSettings(CapacityDefaults, BarlowTwinsSettings):
+    """Barlow Twins' settings with the defaults of C+."""
+
+
+class BarlowTwins(Method):
+    """Each unit agrees with itself across views, and with no other unit."""
+
+    kind: ClassVar[SampleKind] = "views"
+    settings_type: ClassVar[type[Settings]] = BarlowTwinsSettings
+
+    def __init__(self, settings: BarlowTwinsSettings, context: MethodContext) -> None:
+        super().__init__(settings, context)
+        self.settings = settings
+        self.charts = Charts(self.encoder.num_features, settings)
+
+    def loss(self, batch: Batch) -> LossOutput:
+        z_BND, z_other_BND = map(self.charts, view_features(self.encoder, batch.frames_BTCHW))
+        redundancy = barlow_twins(
+            z_BND,
+            z_other_BND,
+            self.settings.off_diagonal_weight,
+            self.settings.variance_correction,
+            self.settings.variance_epsilon,
+            self.settings.normalize_outputs,
+        )
+        return self.charts.regularize(z_BND, z_other_BND, LossOutput({"redundancy": redundancy}))
+
+
+class BarlowTwinsCPlus(BarlowTwins):
+    """Barlow Twins with several heads and their capacity as a regularizer."""
+
+    settings_type = BarlowTwinsCPlusSettings

@@ -1,0 +1,145 @@
+"""What a method is: an encoder, its heads, a loss with named parts, and the representation a probe sees.
+
+    class MyMethod(Method):
+        settings: MySettings
+        def loss(self, batch): ...           # LossOutput(parts, metrics)
+        def output(self, encoded): ...       # what the method's paper probes
+
+`methods/__init__.py` lists every method in METHODS: add yours there with one line.
+"""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, NamedTuple, Self
+
+import torch
+from torch import Tensor, nn
+
+from manicap.nn.encoders import Encoded, Encoder, ImpalaCNN, NatureCNN
+
+ProbeInput = Literal["output", "backbone"]
+"""`output` is what the method's paper probes; `backbone` the flattened convolution features, of one width for all."""
+PresetName = Literal["quick", "standard", "paper"]
+CapacityOn = Literal["first", "both"]
+"""Whose outputs the capacity is of: the first frame's or view's alone, as the paper has it, or both."""
+SampleKind = Literal["frames", "views"]
+"""What a sample is: consecutive frames, or random views of one image. A domain that yields a kind suits its methods."""
+
+
+class Batch(NamedTuple):
+    """What the loop hands to `Method.loss`."""
+
+    frames_BTCHW: Tensor
+    """T = `frames_per_sample`: consecutive uint8 frames of one life, or normalised float views of an image."""
+    labels_BV: Tensor | None = None
+    """Labels of each sample's first frame, int64, for methods with `needs_labels`."""
+    generator: torch.Generator | None = None
+    """Source of a method's own noise, seeded by (run seed, step): a step can be repeated without hidden state."""
+
+
+class LossOutput(NamedTuple):
+    """A loss with its parts (which add up to it) and other quantities worth logging."""
+
+    parts: dict[str, Tensor]
+    metrics: dict[str, Tensor | float] = {}  # noqa: RUF012 - never mutated
+
+    @property
+    def total(self) -> Tensor:
+        return torch.stack([part.reshape(()) for part in self.parts.values()]).sum()
+
+
+@dataclass(frozen=True)
+class MethodContext:
+    """What a method must know of the data before it is built."""
+
+    input_shape: tuple[int, int, int] = (1, 210, 160)
+    """Channels, height, width."""
+    num_variables: int = 0
+    """Labelled variables, for methods with `needs_labels`."""
+    mean: tuple[float, ...] = ()
+    """Of the data's channels scaled to [0, 1], for methods on images; empty: nothing is subtracted."""
+    std: tuple[float, ...] = ()
+    """Likewise; empty: nothing is divided."""
+
+
+ENCODERS: dict[str, type[Encoder]] = {"nature": NatureCNN, "impala": ImpalaCNN}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Settings that every method has. The defaults of a method's own settings are its paper's."""
+
+    encoder: Literal["nature", "impala"] = "nature"
+    """nature: the four convolutions of the paper's Table 4. impala: residual blocks (arXiv 1802.01561)."""
+
+    @classmethod
+    def preset(cls, name: PresetName) -> Self:
+        """The settings for a preset; `paper` is the defaults."""
+        return cls()
+
+    def build_encoder(self, context: MethodContext) -> Encoder:
+        return ENCODERS[self.encoder](*context.input_shape)
+
+
+class Method(nn.Module):
+    """Base of all methods."""
+
+    kind: ClassVar[SampleKind] = "frames"
+    """What a sample must be."""
+    settings_type: ClassVar[type[Settings]] = Settings
+    frames_per_sample: int = 2
+    """Consecutive frames per sample, 2 for pairs (t, t+1); or views of an image."""
+    is_trained: ClassVar[bool] = True
+    """False for baselines that are used as they are initialised."""
+    needs_labels: ClassVar[bool] = False
+    inference_parts: ClassVar[tuple[str, ...]] = ("encoder",)
+    """Submodules that `represent` needs; the others are left out of the saved encoder."""
+
+    encoder: Encoder
+
+    def __init__(self, settings: Settings, context: MethodContext) -> None:
+        super().__init__()
+        self.context = context
+        self.encoder = settings.build_encoder(context)
+
+    def forward(self, batch: Batch) -> LossOutput:
+        # DistributedDataParallel hooks into forward; everything else may call `loss` by its name.
+        return self.loss(batch)
+
+    def loss(self, batch: Batch) -> LossOutput:
+        """The loss of a batch, as parts that add up to it."""
+        raise NotImplementedError
+
+    def after_step(self, progress: float) -> None:
+        """Called after each optimizer step with the fraction of the run done: where momentum targets move."""
+
+    def output(self, encoded: Encoded) -> Tensor:
+        """The representation `[B, F]` that the method's paper probes."""
+        return encoded.features_BF
+
+    def represent(self, frames_BCHW: Tensor, probe_input: ProbeInput = "output") -> Tensor:
+        """Frozen features of frames, for a probe or another user."""
+        encoded = self.encoder(frames_BCHW)
+        return self.output(encoded) if probe_input == "output" else encoded.features_BF
+
+
+def encode_pair(encoder: Encoder, frames_BTCHW: Tensor) -> tuple[Encoded, Tensor]:
+    """Both frames of every pair in one encoder call: the first whole, of the second the local feature map alone."""
+    B = len(frames_BTCHW)
+    both: Encoded = encoder(frames_BTCHW.transpose(0, 1).flatten(0, 1), features_of=B)
+    return Encoded(both.local_BPC[:B], both.features_BF), both.local_BPC[B:]
+
+
+def encode_both(encoder: Encoder, frames_BTCHW: Tensor) -> tuple[Encoded, Encoded]:
+    """Both frames of every pair in one encoder call, both whole."""
+    B = len(frames_BTCHW)
+    both: Encoded = encoder(frames_BTCHW.transpose(0, 1).flatten(0, 1))
+    return Encoded(*(x[:B] for x in both)), Encoded(*(x[B:] for x in both))
+
+
+def as_images(frames_BCHW: Tensor) -> Tensor:
+    """uint8 frames as float images in [0, 1], for pixel losses."""
+    return frames_BCHW.float() / 255 if frames_BCHW.dtype == torch.uint8 else frames_BCHW
+
+
+def detached(metrics: dict[str, Any]) -> dict[str, Tensor | float]:
+    return {name: value.detach() if isinstance(value, Tensor) else value for name, value in metrics.items()}

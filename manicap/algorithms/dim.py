@@ -1,0 +1,37 @@
+"""DIM on single frames: the ablation of ST-DIM without time (arXiv 1906.08226, after arXiv 1808.06670).
+
+    L = L_global    InfoNCE between a frame's global features and the same frame's local ones
+
+A local-local term would compare each vector with itself, so there is none.
+"""
+
+from typing import ClassVar
+
+from torch import Tensor, nn
+
+from manicap.algorithms.base import Batch, LossOutput, Method, MethodContext
+from manicap.algorithms.st_dim import STDIMSettings
+from manicap.losses.infonce import global_local_infonce
+from manicap.nn.encoders import Encoded
+from manicap.nn.heads import Heads
+
+
+class DIM(Method):
+    """One linear head, as ST-DIM's; the probe sees its output."""
+
+    settings_type = STDIMSettings
+    frames_per_sample = 1
+    inference_parts: ClassVar[tuple[str, ...]] = ("encoder", "head")
+
+    def __init__(self, settings: STDIMSettings, context: MethodContext) -> None:
+        super().__init__(settings, context)
+        self.head = Heads(self.encoder.num_features, num_heads=1, num_units=settings.units)
+        self.predictor = nn.Linear(settings.units, self.encoder.local_channels)
+
+    def loss(self, batch: Batch) -> LossOutput:
+        encoded = self.encoder(batch.frames_BTCHW[:, 0])
+        predictions_BNC = self.predictor(self.head(encoded.features_BF))
+        return LossOutput({"global": global_local_infonce(predictions_BNC, encoded.local_BPC)})
+
+    def output(self, encoded: Encoded) -> Tensor:
+        return self.head(encoded.features_BF)[:, 0]

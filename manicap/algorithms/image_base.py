@@ -1,0 +1,47 @@
+"""What the methods on images share: a ResNet, and views that each go through it in a call of their own."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from torch import Tensor
+
+from manicap.algorithms.base import MethodContext, Settings
+from manicap.core.ranges import Range
+from manicap.nn.encoders import Encoder
+from manicap.nn.resnet import WIDTH_STEP, ResNetEncoder, ResNetName, StemName
+
+
+@dataclass(frozen=True)
+class ImageSettings(Settings):
+    """Settings that every method on images has."""
+
+    encoder: ResNetName = "resnet50"  # type: ignore[assignment]  # other networks than Atari's
+    """Backbone (arXiv 1512.03385), without its classifier."""
+    stem: StemName = "cifar"
+    """First layer. cifar: 3 x 3, stride 1. stl10: max pooling after it. imagenet: 7 x 7, stride 2, max pooling."""
+    encoder_width: Annotated[int, Range(WIDTH_STEP, 1024)] = 64
+    """Channels of the backbone's first stage, a multiple of 8; 64 is the published network, fewer are quicker."""
+
+    def build_encoder(self, context: MethodContext) -> Encoder:
+        return ResNetEncoder(
+            context.input_shape, self.encoder, self.stem, self.encoder_width, context.mean, context.std
+        )
+
+    def problems(self) -> list[str]:
+        if self.encoder_width % WIDTH_STEP == 0:
+            return []
+        return [f"encoder_width must be a positive multiple of {WIDTH_STEP}, got {self.encoder_width}"]
+
+
+def view_features(encoder: Encoder, frames_BTCHW: Tensor) -> list[Tensor]:
+    """Pooled features `[B, F]` of each view.
+
+    A call a view, so that batch statistics are those of one view: as in the codes of Barlow Twins, BYOL, SimSiam,
+    VICReg and of arXiv 2104.13712, whose protocol arXiv 2405.13848 follows. SimCLR's own code normalises both views
+    together.
+    """
+    if len(frames_BTCHW) < 2:
+        raise ValueError(
+            f"batch normalisation needs at least 2 images in each process's batch, got {len(frames_BTCHW)}"
+        )
+    return [encoder(view_BCHW).features_BF for view_BCHW in frames_BTCHW.unbind(1)]

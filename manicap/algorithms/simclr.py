@@ -1,0 +1,49 @@
+"""SimCLR (arXiv 2002.05709) and SimCLR-C+ (arXiv 2405.13848, Algorithm 3).
+
+    L = mean over head pairs (i, j) of NT-Xent(o[:, i], o'[:, j]) [ - epsilon ||C||_* ]
+
+The heads are discarded after training: the probe sees the pooled features.
+"""
+
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+from manicap.algorithms.base import Batch, LossOutput, Method, MethodContext, SampleKind, Settings
+from manicap.algorithms.image_base import view_features
+from manicap.algorithms.two_view import CapacityDefaults, Charts, TwoViewSettings
+from manicap.core.ranges import Range
+from manicap.losses.contrastive import MIN_TEMPERATURE, nt_xent
+
+
+@dataclass(frozen=True)
+class SimCLRSettings(TwoViewSettings):
+    temperature: Annotated[float, Range(MIN_TEMPERATURE, 1e6)] = 0.5
+    """By which similarities are divided: tau of the paper's Table 5."""
+
+
+@dataclass(frozen=True)
+class SimCLRCPlusSettings(CapacityDefaults, SimCLRSettings):
+    """SimCLR's settings with the defaults of C+."""
+
+
+class SimCLR(Method):
+    """Each view picks the other of the same image among all views of the batch."""
+
+    kind: ClassVar[SampleKind] = "views"
+    settings_type: ClassVar[type[Settings]] = SimCLRSettings
+
+    def __init__(self, settings: SimCLRSettings, context: MethodContext) -> None:
+        super().__init__(settings, context)
+        self.charts = Charts(self.encoder.num_features, settings)
+        self.temperature = settings.temperature
+
+    def loss(self, batch: Batch) -> LossOutput:
+        z_BND, z_other_BND = map(self.charts, view_features(self.encoder, batch.frames_BTCHW))
+        contrast = nt_xent(z_BND, z_other_BND, self.temperature)
+        return self.charts.regularize(z_BND, z_other_BND, LossOutput({"contrast": contrast}))
+
+
+class SimCLRCPlus(SimCLR):
+    """SimCLR with several heads and their capacity as a regularizer."""
+
+    settings_type = SimCLRCPlusSettings

@@ -1,0 +1,59 @@
+"""SimSiam (arXiv 2011.10566), with C+ after arXiv 2405.13848, Algorithm 3.
+
+    L = mean over head pairs (i, j) of ( D(p[:, i], o'[:, j]) + D(p'[:, i], o[:, j]) ) / 2 [ - epsilon ||C||_* ]
+    D(p, o) = -mean_b cos(p, o), with no gradient to o
+
+    p, p'   predictions made from the heads' outputs o, o' on the two views
+
+Heads and predictors are discarded after training: the probe sees the pooled features.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from manicap.algorithms.base import Batch, LossOutput, Method, MethodContext, SampleKind, Settings
+from manicap.algorithms.image_base import view_features
+from manicap.algorithms.two_view import CapacityDefaults, Charts, TwoViewSettings
+from manicap.core.ranges import Width
+from manicap.losses.regression import negative_cosine
+from manicap.nn.heads import Heads
+
+
+@dataclass(frozen=True)
+class SimSiamSettings(TwoViewSettings):
+    layer_widths: ClassVar[tuple[str, ...]] = ("units", "hidden_units", "predictor_units")
+
+    predictor_units: Width = 512
+    """Hidden layer of each head's predictor: a quarter of the units, as in arXiv 2011.10566."""
+
+
+@dataclass(frozen=True)
+class SimSiamCPlusSettings(CapacityDefaults, SimSiamSettings):
+    predictor_units: Width = 64
+    """Hidden layer of each head's predictor: a quarter of the units, as in arXiv 2011.10566."""
+
+
+class SimSiam(Method):
+    """Each view predicts the other, which gets no gradient."""
+
+    kind: ClassVar[SampleKind] = "views"
+    settings_type: ClassVar[type[Settings]] = SimSiamSettings
+
+    def __init__(self, settings: SimSiamSettings, context: MethodContext) -> None:
+        super().__init__(settings, context)
+        self.charts = Charts(self.encoder.num_features, settings)
+        self.predictors = Heads(
+            settings.units, settings.num_heads, settings.units, settings.predictor_units, batch_norm=True
+        )
+
+    def loss(self, batch: Batch) -> LossOutput:
+        z_BND, z_other_BND = map(self.charts, view_features(self.encoder, batch.frames_BTCHW))
+        similarity = negative_cosine(self.predictors(z_BND), z_other_BND)
+        similarity = (similarity + negative_cosine(self.predictors(z_other_BND), z_BND)) / 2
+        return self.charts.regularize(z_BND, z_other_BND, LossOutput({"similarity": similarity}))
+
+
+class SimSiamCPlus(SimSiam):
+    """SimSiam with several heads and their capacity as a regularizer."""
+
+    settings_type = SimSiamCPlusSettings

@@ -1,0 +1,101 @@
+"""Things that are chosen by name: methods, probes, encoders, domains. Ours, and those of other packages.
+
+    METHODS = Registry("method", Method, {"st-dim": STDIM, ...})
+    METHODS["st-dim"]
+    METHODS["my_package.methods:MyMethod"]      # if the caller has named it: `allow_plugins`
+
+A package offers a thing under a short name with an entry point in the group `manicap.methods` (probes, encoders,
+domains). Without one, it is named by its import path. A path is imported only if the caller named it in this process:
+a config, a run or an encoder from elsewhere never decides what is imported.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
+from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any, Generic, TypeVar, cast
+
+from manicap.core.errors import UserError, unknown_choice
+
+Thing = TypeVar("Thing")
+
+_PATH = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
+_allowed: set[str] = set()
+
+
+def is_plugin(name: str) -> bool:
+    """Whether a name is an import path, `package.module:Name`."""
+    return ":" in name
+
+
+def allow_plugins(names: Iterable[str]) -> None:
+    """Import these paths when they are asked for: the caller has named them. Other names are passed over."""
+    for name in filter(is_plugin, names):
+        if not _PATH.fullmatch(name):
+            raise UserError(f"a plug-in is named package.module:Name, got {name!r}")
+        _allowed.add(name)
+
+
+def allowed_plugins() -> tuple[str, ...]:
+    """The import paths that were named, for processes to come."""
+    return tuple(sorted(_allowed))
+
+
+class Registry(Mapping[str, Thing], Generic[Thing]):
+    """Names to things. Iterates over ours and those of entry points; loads a thing when it is asked for."""
+
+    def __init__(self, what: str, kind: type, own: Mapping[str, Thing | str]) -> None:
+        self.what, self.group = what, f"manicap.{what}s"
+        self.kind = kind
+        """What a thing of another package must be an instance or a subclass of."""
+        self._own = dict(own)
+
+    def __getitem__(self, name: str) -> Thing:
+        if name in self._own:
+            found = self._own[name]
+            if isinstance(found, str):  # ours by path too, loaded on first use
+                found = self._own[name] = cast(Thing, _load(found))
+            return found
+        if is_plugin(name):
+            if name not in _allowed:
+                raise UserError(
+                    f"the {self.what} {name} is not part of manicap, and a file does not decide what is imported;"
+                    f" name it yourself (--plugin {name}), or install a package that registers it"
+                )
+            return self._checked(name, name)
+        if name in _entry_points(self.group):
+            return self._checked(name, _entry_points(self.group)[name].value)
+        raise unknown_choice(self.what, name, self)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter({**self._own, **_entry_points(self.group)})
+
+    def __len__(self) -> int:
+        return len({**self._own, **_entry_points(self.group)})
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and (name in self._own or name in _entry_points(self.group) or name in _allowed)
+
+    def _checked(self, name: str, path: str) -> Thing:
+        found = _load(path)
+        if not (isinstance(found, self.kind) or (isinstance(found, type) and issubclass(found, self.kind))):
+            raise UserError(f"{name} is no {self.what}: {found!r} is not a {self.kind.__name__}")
+        return cast(Thing, found)
+
+
+@cache
+def _load(path: str) -> Any:
+    module, _, name = path.partition(":")
+    try:
+        found: Any = import_module(module)
+        for part in name.split("."):
+            found = getattr(found, part)
+    except (ImportError, AttributeError) as error:
+        raise UserError(f"cannot import {path}: {error}; is the package that has it installed?") from error
+    return found
+
+
+@cache
+def _entry_points(group: str) -> dict[str, EntryPoint]:
+    return {entry.name: entry for entry in entry_points(group=group)}

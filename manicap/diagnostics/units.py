@@ -1,0 +1,17 @@
+"""Units that say nothing."""
+
+from typing import Any
+
+from numpy.typing import NDArray
+
+from manicap.diagnostics.samples import as_samples
+
+
+def dead_fraction(features: NDArray[Any], tolerance: float = 1e-6) -> float:
+    """Share of units that are constant over the samples: a standard deviation of at most `tolerance` of the largest.
+
+    Behind a ReLU these are the units that never fire (or always give their bias). If no unit varies, all are dead.
+    """
+    deviation = as_samples(features, "features").std(0)
+    largest = deviation.max()
+    return float((deviation <= tolerance * largest).mean()) if largest > 0 else 1.0

@@ -1,0 +1,87 @@
+"""What a run on an Atari game is: the play it learns from, its method and its budget."""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from manicap.algorithms import find_method
+from manicap.algorithms.base import PresetName
+from manicap.atari.annotations import ANNOTATION_SETS, sets_with
+from manicap.atari.games import find_game
+from manicap.atari.protocol import ProtocolName
+from manicap.atari.store import StoreConfig
+from manicap.core.errors import unknown_choice
+from manicap.core.ranges import BatchSize, Count, Lanes, NonNegative, Positive, Seed
+from manicap.domains.run_config import RunConfig, Subject, find_method_for
+
+
+@dataclass(frozen=True, kw_only=True)
+class Play(Subject):
+    """The frames of a game to learn from."""
+
+    game: str
+    """Game: pong, ms_pacman, ALE/MsPacman-v5, ..."""
+    collect_steps: Count = 100_000
+    """Steps of play to learn from; 80 % of the lives train, 20 % validate."""
+    lanes: Lanes = 8
+    """Independent games played side by side."""
+    protocol: ProtocolName = "fixed"
+    """How lives are split and pairs drawn: fixed, or as the 2019 code did (reference)."""
+    annotation_set: str = "corrected"
+    """Labels, for methods that need them (supervised)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AtariConfig(RunConfig, Play):  # the fields of the last base come first
+    """A run on the frames of a game."""
+
+    domain: str = "atari"
+    """Domain."""
+    method: str = "dim-c+"
+    """Method; its own flags follow from it."""
+    seed: Seed = 0
+    """Seed of the games played, the initial weights, the batches and the noise."""
+    batch_size: BatchSize = 64
+    """Samples per step, over all processes."""
+    learning_rate: Positive = 3e-4
+    """Of Adam."""
+    adam_epsilon: NonNegative = 1e-5
+    """Of Adam."""
+    max_epochs: Count = 100
+    """Passes over the training split, at most."""
+    patience: Count | None = 15
+    """Stop after this many epochs without a better validation loss."""
+    weights: Literal["best", "last"] = "best"
+    """Keep the weights of the best validation loss, or the last ones."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "game", find_game(self.game).name)
+
+    def problems(self) -> list[str]:
+        found = []
+        if self.collect_steps < self.lanes:
+            found.append(f"collect_steps must be at least the number of lanes ({self.lanes}), got {self.collect_steps}")
+        if self.annotation_set not in ANNOTATION_SETS:
+            found.append(str(unknown_choice("annotation set", self.annotation_set, ANNOTATION_SETS)))
+        elif find_method(self.method).needs_labels and self.annotation_set not in sets_with(find_game(self.game)):
+            found.append(f"{self.game} is not annotated in {self.annotation_set!r}")
+        return found
+
+    @property
+    def subject(self) -> str:
+        return self.game
+
+    @property
+    def store_config(self) -> StoreConfig:
+        return StoreConfig(self.game, self.collect_steps, self.seed, "pretrain", self.lanes)
+
+
+def atari_preset(name: PresetName, game: str, method: str) -> AtariConfig:
+    """quick: minutes on two cores. standard: an hour. paper: Tables 3 and 4 of arXiv 2405.13848, as they are."""
+    settings = find_method_for("atari", method).settings_type.preset(name)
+    common: dict[str, Any] = {"game": game, "method": method, "settings": settings}
+    if name == "quick":
+        return AtariConfig(**common, collect_steps=12_000, max_steps=500)
+    if name == "standard":
+        return AtariConfig(**common, collect_steps=50_000, max_steps=12_000)
+    return AtariConfig(**common)

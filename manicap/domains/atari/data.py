@@ -1,0 +1,47 @@
+"""Frames of a store to train on."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from manicap.algorithms import find_method
+from manicap.algorithms.base import Batch, MethodContext
+from manicap.atari.protocol import find_protocol
+from manicap.atari.splits import Rows, entropy, pretrain_splits, read_labels
+from manicap.atari.store import Store
+from manicap.domains.atari.config import AtariConfig
+from manicap.domains.atari.samples import FrameSamples, FrameSource
+from manicap.domains.samples import SampleOrder
+from manicap.train.device import noise_generator
+
+
+class StoreData:
+    """Consecutive frames of a store, and labels for the methods that need them."""
+
+    def __init__(self, config: AtariConfig, store: Store, device: torch.device, rank: int = 0) -> None:
+        self.config, self.store, self.device, self.rank = config, store, device, rank
+        self.protocol = find_protocol(config.protocol)
+        self.source = FrameSource(store, device, resident=FrameSource.fits(store, device))
+        self.labels_NV = self._label_table() if find_method(config.method).needs_labels else None
+        self.context = MethodContext(num_variables=0 if self.labels_NV is None else self.labels_NV.shape[1])
+        self.fingerprint = store.fingerprint
+
+    def splits(self, frames_per_sample: int) -> Mapping[str, SampleOrder]:
+        found = pretrain_splits(self.store, self.protocol, self.config.seed)
+        parts = {"train": found.train, "val": found.val}
+        return {name: FrameSamples(self.store, part, self.protocol, frames_per_sample) for name, part in parts.items()}
+
+    def batch(self, rows: Rows, *stream: str | int) -> Batch:
+        labels_BV = None
+        if self.labels_NV is not None:
+            labels_BV = self.labels_NV[torch.from_numpy(rows[:, 0])].long().to(self.device)
+        noise = noise_generator(self.config.seed, self.device, self.rank, *stream)
+        return Batch(self.source.take(rows), labels_BV, noise)
+
+    def _label_table(self) -> Tensor:
+        """uint8 labels `[N, V]` of every row, for the variables that vary enough."""
+        labels = read_labels(self.store, np.arange(len(self.store)), self.config.annotation_set, self.protocol)
+        enough = [column for column in labels.values() if entropy(column) >= self.protocol.min_entropy]
+        return torch.from_numpy(np.stack(enough, 1))

@@ -1,0 +1,130 @@
+"""Diagnostics of a finished Atari run."""
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import torch
+
+from manicap.algorithms.base import ProbeInput
+from manicap.atari.collect import collect
+from manicap.atari.protocol import FIXED
+from manicap.atari.splits import Part, ProbeSplits, Rows, probe_splits, read_labels
+from manicap.atari.store import Store, StoreConfig
+from manicap.core.errors import UserError
+from manicap.core.ranges import PlaySteps, Range
+from manicap.core.seeding import numpy_generator
+from manicap.diagnostics.manifold_capacity import manifold_capacity
+from manicap.diagnostics.runs import BATCH, ManifoldCapacity, RunDiagnosis, measure_run_heads, window_pairs
+from manicap.diagnostics.spectrum import lidar
+from manicap.diagnostics.summary import measure_features, measure_pairs
+from manicap.domains.atari.config import AtariConfig
+from manicap.domains.run_config import RunConfig
+from manicap.probing.encoders import FrameEncoder
+from manicap.probing.features import Features, extract_features
+from manicap.train.finished import FinishedRun
+from manicap.train.logs import METRICS, read_log
+
+
+@dataclass(frozen=True)
+class AtariDiagnosisConfig:
+    """What to measure a run on."""
+
+    probe_steps: PlaySteps = 12_000
+    """Steps of play; the frames come from its test lives."""
+    probe_input: ProbeInput = "backbone"
+    """backbone: the convolution features, of one width for all methods; output: what the method's paper probes."""
+    windows: Annotated[int, Range(2 * BATCH, 10**6)] = 256
+    """Short windows of consecutive frames: groups for LiDAR, and pairs (t, t+1)."""
+    window_frames: Annotated[int, Range(2, 10_000)] = 8
+    """Frames per window."""
+    points: Annotated[int, Range(2, 10**6)] = 50
+    """Frames of each value of a variable, at most, for the manifold capacity."""
+    values: Annotated[int, Range(2, 256)] = 20
+    """Values of each variable, at most: the commonest."""
+
+    def __str__(self) -> str:
+        return f"{self.probe_steps:,} steps of play"
+
+
+def diagnose_play(
+    run: FinishedRun, run_config: AtariConfig, config: AtariDiagnosisConfig, data_dir: Path, quiet: bool
+) -> RunDiagnosis:
+    """Measure a finished run on the test lives of a probe store."""
+    store = collect(StoreConfig(run_config.game, config.probe_steps, 0, "probe"), data_dir, quiet=quiet)
+    splits = probe_splits(store, FIXED, run_config.annotation_set, run_config.seed)
+    encoder = run.encoder(config.probe_input)
+    frozen = FrameEncoder(encoder, arrays="torch")
+
+    def features_of(rows: Rows) -> Features:
+        return extract_features(frozen, store, rows, quiet=quiet)
+
+    rows = window_rows(store, splits.test, config.windows, config.window_frames)
+    groups = features_of(rows.ravel()).reshape(*rows.shape, -1)
+    measures = measure_features(groups[:, ::2].reshape(-1, groups.shape[2]))
+    measures["lidar"] = lidar(groups)
+    measures |= measure_pairs(*window_pairs(groups), BATCH)
+    measures |= own_bounds(run.run_dir, run_config)
+    first_frames = torch.from_numpy(np.array(store.frames[rows[:, 0]]))[:, None]
+    heads = measure_run_heads(run, first_frames)
+    measures |= heads.measures
+    capacities = capacity_by_variable(features_of(splits.test.rows), store, splits, run_config.annotation_set, config)
+    if capacities:
+        for name in ("capacity", "radius", "dimension"):
+            measures[f"manifold_{name}"] = float(np.mean([getattr(found, name) for found in capacities.values()]))
+    return RunDiagnosis(
+        domain=run_config.domain,
+        subject=run_config.game,
+        method=run_config.method,
+        seed=run_config.seed,
+        encoder=encoder.fingerprint,
+        width=int(groups.shape[2]),
+        config=config,
+        measures=measures,
+        capacities=capacities,
+        heads=heads,
+    )
+
+
+def window_rows(store: Store, part: Part, count: int, length: int) -> Rows:
+    """Rows [count, length] of windows of consecutive frames, each within one life, starts drawn evenly."""
+    ends = store.episodes["start"][part.episodes] + store.episodes["length"][part.episodes]
+    starts = part.rows[part.rows + length <= ends]
+    if len(starts) < count:
+        raise UserError(
+            f"{count} windows of {length} frames need as many places to start in the test lives of {store.path},"
+            f" which has {len(starts)}; take fewer --windows or more --probe-steps"
+        )
+    chosen = numpy_generator(0, "diagnosis", "windows").choice(starts, count, replace=False)
+    return chosen[:, None] + np.arange(length)
+
+
+def own_bounds(run_dir: Path, config: RunConfig) -> dict[str, float]:
+    """log K - L by the run's own critic, from its last validation, where its loss is an InfoNCE."""
+    val = read_log(run_dir, METRICS, "val")
+    if not val or config.method.startswith("jsd"):
+        return {}
+    ceiling = math.log(config.batch_size)
+    found = {f"own_bound_{name}": ceiling - val[-1][name] for name in ("global", "local") if name in val[-1]}
+    return {**found, "own_ceiling": ceiling} if found else {}
+
+
+def capacity_by_variable(
+    features: Features, store: Store, splits: ProbeSplits, annotation_set: str, config: AtariDiagnosisConfig
+) -> dict[str, ManifoldCapacity]:
+    """Manifold capacity, radius and dimension of the frames that share a variable's value, for each variable."""
+    labels = read_labels(store, splits.test.rows, annotation_set, FIXED, splits.variables)
+    found = {}
+    for name in splits.variables:
+        rng = numpy_generator(0, "diagnosis", "capacity", name)
+        values, counts = np.unique(labels[name], return_counts=True)
+        common = values[np.argsort(-counts, kind="stable")][: config.values]
+        groups = [np.flatnonzero(labels[name] == value) for value in common if (labels[name] == value).sum() >= 2]
+        if len(groups) < 2:
+            continue
+        chosen = [rng.choice(group, min(len(group), config.points), replace=False) for group in groups]
+        table = manifold_capacity([features[np.sort(rows)] for rows in chosen], rng)
+        found[name] = ManifoldCapacity(table.capacity, table.radius, table.dimension, len(groups))
+    return found

@@ -1,0 +1,209 @@
+"""Atari games as a domain: frames of play to learn from, state variables to probe."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, ClassVar
+
+import torch
+
+from manicap.algorithms import find_method
+from manicap.algorithms.base import MethodContext, PresetName
+from manicap.algorithms.width import feature_width
+from manicap.atari.annotations import annotations, sets_with
+from manicap.atari.games import GAME_LISTS, find_game
+from manicap.atari.protocol import FIXED
+from manicap.atari.splits import probe_splits
+from manicap.atari.store import StoreConfig, store_path
+from manicap.core.config import from_dict
+from manicap.core.errors import UserError
+from manicap.diagnostics.runs import RunDiagnosis
+from manicap.domains.atari import costs
+from manicap.domains.atari.config import AtariConfig, atari_preset
+from manicap.domains.atari.data import StoreData
+from manicap.domains.atari.diagnosis import AtariDiagnosisConfig, diagnose_play
+from manicap.domains.atari.evaluation_config import AtariEvaluationConfig, preset_evaluation
+from manicap.domains.atari.stores import collected, open_play_bench, store_fingerprint, stores_of
+from manicap.domains.base import Companion, Domain, PaperSetting, ProbeCost, Published
+from manicap.domains.evaluation import Probed
+from manicap.domains.published import ATARI_SOURCE, published_scores, published_sweep
+from manicap.probing.encoders import FrameEncoder
+from manicap.probing.features import Features, extract_features
+from manicap.probing.play_bench import Extraction
+from manicap.probing.state_result import StateEvaluation
+from manicap.train.encoder_files import FrozenEncoder
+from manicap.train.finished import FinishedRun
+
+ANNOTATIONS_OF_2019 = ("vae", "cpc", "st-dim")
+"""Columns that the paper took from arXiv 1906.08226. The code of the others has the table of 2020."""
+PAPER_SEEDS = 5
+
+
+@dataclass(frozen=True)
+class AtariOptions:
+    """What else to measure."""
+
+    converged: bool = True
+    """Fit a converged logistic regression too: the protocol's probe stops early on features that it learns slowly, an
+    untrained network's among them."""
+    ceiling: bool = False
+    """Train the same network on the labels too, at the same budget, and show how far it gets."""
+
+
+class AtariDomain(Domain):
+    name: ClassVar[str] = "atari"
+    title: ClassVar[str] = "Atari games"
+    kinds = ("frames",)
+    subject_field: ClassVar[str] = "game"
+    example_subject: ClassVar[str] = "pong"
+    subjects_title: ClassVar[str] = "games"
+    default_method: ClassVar[str] = "dim-c+"
+    metrics = ("f1", "accuracy")
+    shared_fields = ("protocol", "annotation_set")
+    source: ClassVar[str] = ATARI_SOURCE
+    config_type = AtariConfig
+    evaluation_type = AtariEvaluationConfig
+    result_type = StateEvaluation
+    diagnosis_type = AtariDiagnosisConfig
+    options_type = AtariOptions
+
+    def find_subject(self, name: str) -> str:
+        return find_game(name).name
+
+    def subject_lists(self) -> Mapping[str, Sequence[str]]:
+        return {f"{name}-games": games for name, games in GAME_LISTS.items()}
+
+    def preset(self, name: PresetName, subject: str, method: str, chosen: Mapping[str, Any]) -> AtariConfig:
+        return atari_preset(name, subject, method)
+
+    def preset_evaluation(self, name: PresetName) -> AtariEvaluationConfig:
+        return preset_evaluation(name)
+
+    def problems(self, config: AtariConfig, evaluation: AtariEvaluationConfig) -> list[str]:  # type: ignore[override]
+        found = []
+        needed = {evaluation.annotation_set: None}
+        if find_method(config.method).needs_labels:
+            needed[config.annotation_set] = None
+        for name in needed:
+            try:
+                annotations(find_game(config.game), name)
+            except UserError as error:
+                found.append(str(error))
+        if evaluation.width is not None:
+            width = feature_width(config.method, config.settings, evaluation.probe_input, self.context(config))
+            if evaluation.width > width:
+                found.append(f"width must be at most the {width} features of {config.method}, got {evaluation.width}")
+        return found
+
+    def prepare(  # type: ignore[override]
+        self,
+        config: AtariConfig,
+        evaluations: Sequence[AtariEvaluationConfig],
+        data_dir: Path,
+        workers: int | None,
+        quiet: bool,
+    ) -> None:
+        collected(config.store_config, data_dir, workers, quiet)
+        for evaluation in evaluations:
+            open_play_bench(config, evaluation, data_dir, workers, quiet)
+
+    def open_training(  # type: ignore[override]
+        self, config: AtariConfig, data_dir: Path, device: torch.device, rank: int
+    ) -> StoreData:
+        return StoreData(config, collected(config.store_config, data_dir), device, rank)
+
+    def context(self, config: AtariConfig) -> MethodContext:  # type: ignore[override]
+        return MethodContext(num_variables=costs.NUM_VARIABLES)
+
+    def companions(  # type: ignore[override]
+        self, config: AtariConfig, evaluation: AtariEvaluationConfig, options: AtariOptions
+    ) -> Sequence[Companion]:
+        found = []
+        if options.converged and evaluation.probe == "linear":
+            found.append(Companion("converged", replace(evaluation, probe="logistic")))
+        if options.ceiling:
+            settings = find_method("supervised").settings_type.preset("paper")
+            found.append(Companion("supervised", evaluation, replace(config, method="supervised", settings=settings)))
+        return found
+
+    def evaluate(self, probed: Probed, data_dir: Path) -> StateEvaluation:
+        config, evaluation = probed.config, probed.evaluation
+        assert isinstance(config, AtariConfig)
+        bench = open_play_bench(config, evaluation, data_dir, None, probed.quiet)
+        encoder, untrained = (FrameEncoder(each, arrays="torch") for each in (probed.encoder, probed.untrained))
+        return bench.evaluate(
+            encoder,
+            evaluation.probe,
+            floors={"majority": "majority", "untrained": untrained},
+            fingerprints={encoder: probed.fingerprint, untrained: probed.untrained_fingerprint},
+            extraction=Extraction(probed.cache_dir, width=evaluation.width, quiet=probed.quiet),
+            init=evaluation.probe_init,
+        )
+
+    def diagnose(self, run: FinishedRun, config: AtariDiagnosisConfig, data_dir: Path, quiet: bool) -> RunDiagnosis:
+        assert isinstance(run.config, AtariConfig)
+        return diagnose_play(run, run.config, config, data_dir, quiet)
+
+    def test_features(
+        self, run: FinishedRun, encoder: FrozenEncoder, probe_steps: int, data_dir: Path, quiet: bool
+    ) -> Features:
+        config = run.config
+        assert isinstance(config, AtariConfig)
+        store = collected(StoreConfig(config.game, probe_steps, 0, "probe"), data_dir, quiet=quiet)
+        rows = probe_splits(store, FIXED, config.annotation_set, config.seed).test.rows
+        return extract_features(FrameEncoder(encoder, arrays="torch"), store, rows, quiet=quiet)
+
+    def training_fingerprint(self, config: AtariConfig, data_dir: Path) -> str | None:  # type: ignore[override]
+        return store_fingerprint(config.store_config, data_dir)
+
+    def probing_fingerprint(  # type: ignore[override]
+        self, config: AtariConfig, evaluation: AtariEvaluationConfig, data_dir: Path
+    ) -> str | None:
+        return store_fingerprint(evaluation.store_config(config.game, config.seed), data_dir)
+
+    def paper_setting(self, subject: str, method: str) -> PaperSetting | None:
+        if method not in {entry.method for entry in self.published(subject)}:
+            return None
+        run = replace(atari_preset("paper", subject, method), protocol="reference", weights="last")
+        annotation_set = "ari-2019" if method in ANNOTATIONS_OF_2019 else "ari-2020"
+        probed = AtariEvaluationConfig(protocol="reference", annotation_set=annotation_set, probe_store="per seed")
+        return PaperSetting(run, probed, PAPER_SEEDS)
+
+    def published(self, subject: str) -> list[Published]:
+        return published_scores(subject)
+
+    def published_sweep(self, subject: str, sweep: str, point: tuple[Any, ...]) -> float | None:
+        return published_sweep(subject, sweep, point)
+
+    def resolved(  # type: ignore[override]
+        self, values: Mapping[str, Any], paper: AtariEvaluationConfig, config: AtariConfig
+    ) -> Mapping[str, Any]:
+        """Annotation sets that are equal for a game count as the paper's."""
+        asked = from_dict(AtariEvaluationConfig, values)
+        init = asked.resolved_init if asked.probe == "linear" else paper.resolved_init  # of the linear probe alone
+        known: dict[str, Any] = {"probe_init": init, "probe_store": asked.probe_store}
+        if _are_equal_sets(config.game, asked.annotation_set, paper.annotation_set):
+            known["annotation_set"] = paper.annotation_set
+        return {**values, **known}
+
+    def samples_per_epoch(self, config: AtariConfig, data_dir: Path) -> int:  # type: ignore[override]
+        return costs.samples_per_epoch(config, data_dir)
+
+    def probe_cost(self, config: AtariConfig, evaluation: AtariEvaluationConfig) -> ProbeCost:  # type: ignore[override]
+        features = f"{evaluation.probe_input} {evaluation.probe_steps} {evaluation.protocol}"
+        return ProbeCost(evaluation.probe_steps, features, partial(costs.probe_seconds, evaluation))
+
+    def collect_seconds(self, runs: Sequence[tuple[Any, Sequence[Any]]], data_dir: Path) -> float:
+        """Stores that several runs share are counted once."""
+        stores = {store for config, evaluations in runs for store in stores_of(config, evaluations)}
+        missing = [store for store in stores if not store_path(store, data_dir).is_dir()]
+        if not missing:
+            return 0.0
+        return costs.emulator_seconds(missing[0].game) * sum(store.steps for store in missing)
+
+
+def _are_equal_sets(game: str, *names: str) -> bool:
+    """Whether these annotation sets have the same variables for a game: in most games 2019's and 2020's do."""
+    entry = find_game(game)
+    return all(name in sets_with(entry) for name in names) and len({annotations(entry, name) for name in names}) == 1

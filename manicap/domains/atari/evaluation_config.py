@@ -1,0 +1,53 @@
+"""How a run on an Atari game is probed."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from manicap.algorithms.base import PresetName, ProbeInput
+from manicap.atari.annotations import ANNOTATION_SETS
+from manicap.atari.protocol import ProtocolName, find_protocol
+from manicap.atari.store import StoreConfig
+from manicap.core.errors import unknown_choice
+from manicap.core.ranges import PlaySteps, Width
+from manicap.domains.evaluation import EvaluationConfig
+from manicap.probing.linear import ProbeInit
+
+
+@dataclass(frozen=True)
+class AtariEvaluationConfig(EvaluationConfig):
+    """How to probe an encoder."""
+
+    probe_steps: PlaySteps = 50_000
+    """Steps of play for the probe: 70 % of the lives train it, 10 % validate, 20 % test."""
+    protocol: ProtocolName = "fixed"
+    """fixed, or as the 2019 code behaves (reference), to compare with published numbers."""
+    annotation_set: str = "corrected"
+    """ari-2019 (behind the published tables), ari-2020 or corrected."""
+    probe: Literal["linear", "logistic", "knn"] = "linear"
+    """linear is the protocol's; logistic is converged; knn takes the nearest neighbours."""
+    probe_input: ProbeInput = "output"
+    """output is what the method's paper probes; backbone the convolution features, of one width for all methods."""
+    width: Width | None = None
+    """Project the features to this width by a random orthogonal map, to compare at equal widths."""
+    probe_init: ProbeInit = "auto"
+    """Weights that the linear probe starts from; auto: zero under fixed, uniform under reference, as the 2019 code."""
+    probe_store: Literal["shared", "per seed"] = "shared"
+    """Games that probes are trained and tested on: the same for all seeds, or others for each, as in the 2019 code."""
+
+    @property
+    def resolved_init(self) -> ProbeInit:
+        """What the linear probe starts from."""
+        return find_protocol(self.protocol).probe_init if self.probe_init == "auto" else self.probe_init
+
+    def problems(self) -> list[str]:
+        if self.annotation_set not in ANNOTATION_SETS:
+            return [str(unknown_choice("annotation set", self.annotation_set, ANNOTATION_SETS))]
+        return []
+
+    def store_config(self, game: str, seed: int) -> StoreConfig:
+        """The store of play that runs of a seed are probed on."""
+        return StoreConfig(game, self.probe_steps, seed if self.probe_store == "per seed" else 0, "probe")
+
+
+def preset_evaluation(name: PresetName) -> AtariEvaluationConfig:
+    return AtariEvaluationConfig(probe_steps={"quick": 12_000, "standard": 30_000, "paper": 50_000}[name])

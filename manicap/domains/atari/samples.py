@@ -1,0 +1,90 @@
+"""Samples of consecutive frames of a store: which ones make an epoch, and their bytes."""
+
+import math
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from manicap.atari.protocol import Protocol
+from manicap.atari.splits import Part, Rows, frame_pairs
+from manicap.atari.store import Store
+
+
+class FrameSource:
+    """Frames of a store by row, from the memory map, or from the device when they fit there."""
+
+    def __init__(self, store: Store, device: torch.device, resident: bool = False) -> None:
+        self.device = device
+        self.frames = store.frames
+        self.on_device = torch.from_numpy(np.array(store.frames)).to(device) if resident else None
+
+    def take(self, rows: Rows) -> Tensor:
+        """uint8 `[..., 1, H, W]` for rows `[...]`, on the device."""
+        if self.on_device is not None:
+            frames = self.on_device[torch.from_numpy(rows).to(self.device)]
+        else:
+            frames = torch.from_numpy(self.frames[rows.ravel()]).unflatten(0, rows.shape)
+            if self.device.type == "cuda":
+                frames = frames.pin_memory()
+            frames = frames.to(self.device, non_blocking=True)
+        return frames.unsqueeze(-3)
+
+    @staticmethod
+    def fits(store: Store, device: torch.device) -> bool:
+        """Whether half of a GPU's free memory holds all frames."""
+        if device.type != "cuda":
+            return False
+        free, _ = torch.cuda.mem_get_info(device)
+        return store.frames.nbytes < free / 2
+
+
+class FrameSamples:
+    """The samples of a split: T consecutive frames of one life each, as rows of the store."""
+
+    def __init__(self, store: Store, part: Part, protocol: Protocol, frames_per_sample: int) -> None:
+        self.frames_per_sample = T = frames_per_sample
+        self.second: Rows | None = None
+        if T == 2:
+            self.first, self.second = frame_pairs(store, part, protocol)
+        else:
+            ends = store.episodes["start"][part.episodes] + store.episodes["length"][part.episodes]
+            self.first = part.rows[part.rows + T <= ends]
+        self.by_episode = protocol.sampling == "episodes"
+        episode = np.searchsorted(store.episodes["start"], self.first, side="right")
+        # Where each life's samples begin, and where the last one's end.
+        self.bounds = np.append(np.unique(episode, return_index=True)[1], len(self.first))
+        self.per_epoch = len(self.first) if T <= 2 else windows_per_epoch(len(self.bounds) - 1, len(part.rows), T)
+        self.size = f"{self.per_epoch} samples of {T} frames"
+        self.remedy = "collect more steps" if T <= 2 else "collect more steps, take shorter sequences"
+
+    def rows(self, index: NDArray[np.int64]) -> Rows:
+        """Rows `[B, T]` of the samples."""
+        if self.second is not None:
+            return np.stack([self.first[index], self.second[index]], 1)
+        return self.first[index][:, None] + np.arange(self.frames_per_sample)
+
+    def order(self, rng: np.random.Generator) -> NDArray[np.int64]:
+        """Samples of one epoch: each as often as any other, or drawn by episode and then within it.
+
+        Where an epoch has fewer samples than there are, none comes twice; where it has more, all come equally often,
+        give or take one.
+        """
+        if not self.by_episode:
+            passes = math.ceil(self.per_epoch / len(self.first))
+            return np.concatenate([rng.permutation(len(self.first)) for _ in range(passes)])[: self.per_epoch]
+        episode = rng.integers(0, len(self.bounds) - 1, self.per_epoch)
+        low, high = self.bounds[episode], self.bounds[episode + 1]
+        return rng.integers(low, high)
+
+
+def windows_per_epoch(num_lives: int, num_frames: int, frames_per_sample: int) -> int:
+    """How many windows of T frames make an epoch: T for every life that is long enough, as the 2019 code draws them.
+
+    Never fewer than hold as many frames as there are. With its 100 frames that asks for lives of more than 10,000 steps
+    before it counts; with short windows the 2019 count would leave most frames out of an epoch.
+    """
+    if not num_lives:
+        return 0
+    return max(num_lives * frames_per_sample, num_frames // frames_per_sample)

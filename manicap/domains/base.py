@@ -1,0 +1,273 @@
+"""What the trunk asks of a domain: one interface, in one place.
+
+    class MyDomain(Domain):
+        name, kinds, config_type, evaluation_type = ...
+        def open_training(self, config, data_dir, device, rank): ...     # samples to train on
+        def evaluate(self, probed, data_dir): ...                        # scores with their floors
+
+A domain says what a run learns from, how it is prepared, what is probed, and what the paper has to say about it.
+Training, probing, comparing, grids and pages ask it by name, `find_domain(config.domain)`, and know no domain
+themselves. `manicap.domains.atari` and `manicap.domains.images` are two; `tests/domains/toy.py` is the smallest.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import torch
+
+from manicap.algorithms.base import Method, MethodContext, PresetName, SampleKind
+from manicap.core.config import to_dict
+from manicap.core.errors import UserError
+from manicap.core.registry import Registry
+
+if TYPE_CHECKING:  # they look up domains by name
+    from manicap.domains.evaluation import Evaluation, EvaluationConfig, Probed
+    from manicap.domains.run_config import RunConfig
+    from manicap.domains.samples import TrainingData
+
+Check = Callable[[Method, int], Mapping[str, float]]
+"""Scores of a method after an epoch, in evaluation mode, to be logged; nothing if none is due. The lower `error`, the
+better the weights."""
+
+
+@dataclass(frozen=True)
+class NoOptions:
+    """A domain whose job has no options of its own."""
+
+
+@dataclass(frozen=True)
+class Companion:
+    """Another measurement to show beside a run's scores."""
+
+    name: str
+    evaluation: "EvaluationConfig"
+    config: "RunConfig | None" = None
+    """A run to train for it; the job's own run if absent."""
+
+
+@dataclass(frozen=True)
+class Published:
+    """What the paper prints for a method."""
+
+    method: str
+    scores: Mapping[str, tuple[float, float | None]]
+    """Metric to mean and standard deviation; None where it is not printed."""
+
+
+@dataclass(frozen=True)
+class PaperSetting:
+    """How the paper trained and probed a method."""
+
+    config: "RunConfig"
+    evaluation: "EvaluationConfig"
+    num_seeds: int | None
+    """None where the paper does not say."""
+
+
+@dataclass(frozen=True)
+class ProbeCost:
+    """What one way of probing costs."""
+
+    num_encoded: int
+    """Samples that are encoded."""
+    features: str
+    """Names the features; a probe that shares them encodes nothing."""
+    fit_seconds: Callable[[int], float]
+    """From the number of features to the seconds of fitting."""
+
+
+@dataclass(frozen=True)
+class Pictures:
+    """Images for a page."""
+
+    train: Any
+    """uint8 `[N, C, H, W]`, or what is indexed like it."""
+    test: Any
+    class_names: Sequence[str]
+    fingerprint: str
+    """As `Evaluation.store` has it."""
+
+
+class Domain(ABC):
+    name: ClassVar[str]
+    """As configs, the command line and runs name it: that of its entry point, or its import path."""
+    title: ClassVar[str]
+    """In a sentence: Atari games, images."""
+    kinds: ClassVar[tuple[SampleKind, ...]]
+    """What its samples are: methods of these kinds can learn from it."""
+    subject_field: ClassVar[str]
+    """The field of its config that says what is learned from, and the flag: game, dataset."""
+    example_subject: ClassVar[str]
+    """Any subject that exists: for the help of flags."""
+    default_subject: ClassVar[str | None] = None
+    """What is learned from unless the caller says otherwise; None where the caller must say."""
+    subjects_title: ClassVar[str]
+    """Several of them, in the head of a narrow column: games, sets."""
+    default_method: ClassVar[str]
+    metrics: ClassVar[tuple[str, ...]]
+    """What is measured, the most important first."""
+    shared_fields: ClassVar[tuple[str, ...]] = ()
+    """Fields of a run's config that its evaluations take over unless they say otherwise."""
+    methods_down: ClassVar[bool] = False
+    """Whether a table of several subjects has a row per method, as the paper's has."""
+    source: ClassVar[str] = ""
+    """Where its published numbers are from."""
+
+    config_type: ClassVar[type["RunConfig"]]
+    evaluation_type: ClassVar[type["EvaluationConfig"]]
+    result_type: ClassVar[type["Evaluation"]]
+    diagnosis_type: ClassVar[type]
+    """A dataclass: what to measure a run on."""
+    options_type: ClassVar[type] = NoOptions
+    """A dataclass: what else a job may be asked for."""
+
+    # Names and presets
+
+    @abstractmethod
+    def find_subject(self, name: str) -> str:
+        """The own name of a game or dataset, or a `UserError`."""
+
+    def subject_title(self, subject: str) -> str:
+        """As a table or a page prints it."""
+        return Path(subject).name.replace("_", " ").title()
+
+    def subject_lists(self) -> Mapping[str, Sequence[str]]:
+        """Names that stand for several subjects, in grids."""
+        return {}
+
+    @abstractmethod
+    def preset(self, name: PresetName, subject: str, method: str, chosen: Mapping[str, Any]) -> "RunConfig":
+        """The preset's config. `chosen` holds values that the caller has decided and that may decide others."""
+
+    @abstractmethod
+    def preset_evaluation(self, name: PresetName) -> "EvaluationConfig": ...
+
+    # Before training
+
+    def problems(self, config: "RunConfig", evaluation: "EvaluationConfig") -> list[str]:
+        """What does not go together, of values that are sound one by one; found before hours of training."""
+        return []
+
+    @abstractmethod
+    def prepare(
+        self,
+        config: "RunConfig",
+        evaluations: Sequence["EvaluationConfig"],
+        data_dir: Path,
+        workers: int | None,
+        quiet: bool,
+    ) -> None:
+        """Collect, download or open what a run and its probes need, and refuse what is too small for them."""
+
+    # Training
+
+    @abstractmethod
+    def open_training(self, config: "RunConfig", data_dir: Path, device: torch.device, rank: int) -> "TrainingData":
+        """The samples to train on, which `prepare` has put on disk."""
+
+    def check(self, config: "RunConfig", data_dir: Path) -> Check | None:
+        """What to score after an epoch; None for nothing."""
+        return None
+
+    def context(self, config: "RunConfig") -> MethodContext:
+        """What a method must know of data that may not be on disk yet: shapes, for costs and widths."""
+        raise NotImplementedError
+
+    # Probing
+
+    def companions(self, config: "RunConfig", evaluation: "EvaluationConfig", options: Any) -> Sequence[Companion]:
+        """What else to measure in a job, and show beside its scores."""
+        return ()
+
+    def weights(self, config: "RunConfig", evaluation: "EvaluationConfig", kept: str) -> str:
+        """Which weights are probed: `chosen` or `last`. `kept` says which ones the run chose: best or last."""
+        return "chosen"
+
+    @abstractmethod
+    def evaluate(self, probed: "Probed", data_dir: Path) -> "Evaluation":
+        """Probe an encoder, the network as it was initialised, and the commonest answer."""
+
+    @abstractmethod
+    def diagnose(self, run: Any, config: Any, data_dir: Path, quiet: bool) -> Any:
+        """Rank, spread, heads and capacity of a `FinishedRun`, as a `Diagnosis`."""
+
+    def pictures(self, config: "RunConfig", data_dir: Path) -> Pictures | None:
+        """What was probed on, to be shown; None if it is not on this disk, or no images."""
+        return None
+
+    def test_features(self, run: Any, encoder: Any, probe_steps: int, data_dir: Path, quiet: bool) -> Any:
+        """Features [n, F] of the test samples of a probe, for drawing the charts of a run."""
+        raise UserError(f"charts of runs on {self.title} cannot be drawn")
+
+    # What data it was: None where it is not on this disk, and what is kept stands for the data that it names
+
+    @abstractmethod
+    def training_fingerprint(self, config: "RunConfig", data_dir: Path) -> str | None:
+        """Of the data to train on, as `TrainingData.identity` has it."""
+
+    @abstractmethod
+    def probing_fingerprint(self, config: "RunConfig", evaluation: "EvaluationConfig", data_dir: Path) -> str | None:
+        """Of the data to probe on, as `Evaluation.store` has it."""
+
+    # The paper
+
+    def paper_setting(self, subject: str, method: str) -> PaperSetting | None:
+        """How the paper trained and probed a method on a subject; None where it has no such number."""
+        return None
+
+    def published(self, subject: str) -> list[Published]:
+        """The paper's numbers for a subject."""
+        return []
+
+    def published_sweep(self, subject: str, sweep: str, point: tuple[Any, ...]) -> float | None:
+        """A number that the paper states for a point of a sweep."""
+        return None
+
+    def run_values(self, config: "RunConfig") -> dict[str, Any]:
+        """A run's settings for comparing with the paper's."""
+        return to_dict(config)
+
+    def resolved(self, values: Mapping[str, Any], paper: "EvaluationConfig", config: "RunConfig") -> Mapping[str, Any]:
+        """An evaluation's settings for comparing with the paper's: with what `auto` stands for."""
+        return values
+
+    # Costs
+
+    @abstractmethod
+    def samples_per_epoch(self, config: "RunConfig", data_dir: Path) -> int:
+        """Counted from the data, or estimated before there is any."""
+
+    @abstractmethod
+    def probe_cost(self, config: "RunConfig", evaluation: "EvaluationConfig") -> ProbeCost: ...
+
+    def collect_seconds(
+        self, runs: Sequence[tuple["RunConfig", Sequence["EvaluationConfig"]]], data_dir: Path
+    ) -> float:
+        """Seconds of one core to make the data that is not on disk."""
+        return 0.0
+
+
+DOMAINS: Registry[type[Domain]] = Registry(
+    "domain",
+    Domain,
+    {
+        "atari": "manicap.domains.atari.domain:AtariDomain",
+        "images": "manicap.domains.images.domain:ImageDomain",
+    },
+)
+
+
+def find_domain(name: str) -> Domain:
+    """The domain of this name; `package.module:Name` for one of another package."""
+    return DOMAINS[name]()
+
+
+def domain_of_field(field: str) -> str | None:
+    """The domain whose subject is given by this field or flag (`game`, `dataset`)."""
+    found = [name for name in DOMAINS if DOMAINS[name].subject_field == field]
+    if len(found) > 1:
+        raise UserError(f"--{field} belongs to several domains ({', '.join(found)}): say which with --domain")
+    return found[0] if found else None

@@ -1,0 +1,167 @@
+"""Images as a domain: random views to learn from, classes to probe."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any, ClassVar
+
+import torch
+
+from manicap.algorithms.base import Method, MethodContext, PresetName
+from manicap.core.config import from_dict, to_dict
+from manicap.core.errors import UserError
+from manicap.diagnostics.runs import RunDiagnosis
+from manicap.domains.base import Check, Domain, PaperSetting, Pictures, ProbeCost, Published
+from manicap.domains.evaluation import Probed
+from manicap.domains.images import costs
+from manicap.domains.images.check import ImageCheck
+from manicap.domains.images.config import ImageConfig, ImageProtocolName, image_preset
+from manicap.domains.images.data import ImageData, open_split
+from manicap.domains.images.diagnosis import ImageDiagnosisConfig, diagnose_images
+from manicap.domains.images.evaluation import evaluate_images, open_bench, require_labels
+from manicap.domains.images.evaluation_config import ImageEvaluationConfig
+from manicap.domains.published import IMAGE_SOURCE, published_image_scores
+from manicap.images.selection import has_images, require_dataset
+from manicap.probing.class_result import ClassEvaluation
+from manicap.train.device import choose_device
+from manicap.train.finished import FinishedRun
+
+
+class ImageDomain(Domain):
+    name: ClassVar[str] = "images"
+    title: ClassVar[str] = "images"
+    kinds = ("views",)
+    subject_field: ClassVar[str] = "dataset"
+    example_subject: ClassVar[str] = "cifar10"
+    default_subject: ClassVar[str | None] = "cifar10"
+    subjects_title: ClassVar[str] = "sets"
+    default_method: ClassVar[str] = "barlow-twins-c+"
+    metrics = ("accuracy", "top5")
+    shared_fields = ("protocol",)
+    methods_down: ClassVar[bool] = True
+    source: ClassVar[str] = IMAGE_SOURCE
+    config_type = ImageConfig
+    evaluation_type = ImageEvaluationConfig
+    result_type = ClassEvaluation
+    diagnosis_type = ImageDiagnosisConfig
+
+    def find_subject(self, name: str) -> str:
+        require_dataset(name)
+        return name
+
+    def subject_title(self, subject: str) -> str:
+        return {"cifar10": "CIFAR10", "stl10": "STL10"}.get(subject) or super().subject_title(subject)
+
+    def preset(self, name: PresetName, subject: str, method: str, chosen: Mapping[str, Any]) -> ImageConfig:
+        protocol: ImageProtocolName = "tsai2021" if chosen.get("protocol") == "tsai2021" else "clean"
+        return image_preset(name, subject, method, protocol)
+
+    def preset_evaluation(self, name: PresetName) -> ImageEvaluationConfig:
+        return ImageEvaluationConfig()
+
+    def problems(self, config: ImageConfig, evaluation: ImageEvaluationConfig) -> list[str]:  # type: ignore[override]
+        if evaluation.protocol == "tsai2021" and (config.protocol, config.weights) != ("tsai2021", "best"):
+            return [
+                "an evaluation by tsai2021 probes the weights that scored best on the test images:"
+                " train by protocol tsai2021 and keep weights 'best'"
+            ]
+        return []
+
+    def prepare(  # type: ignore[override]
+        self,
+        config: ImageConfig,
+        evaluations: Sequence[ImageEvaluationConfig],
+        data_dir: Path,
+        workers: int | None,
+        quiet: bool,
+    ) -> None:
+        require_dataset(config.dataset)
+        open_split(config, "pretrain", data_dir, quiet)
+        for evaluation in evaluations:
+            require_labels(open_bench(config, evaluation, data_dir, quiet))
+
+    def open_training(  # type: ignore[override]
+        self, config: ImageConfig, data_dir: Path, device: torch.device, rank: int
+    ) -> ImageData:
+        return ImageData(config, open_split(config, "pretrain", data_dir), device, rank)
+
+    def check(self, config: ImageConfig, data_dir: Path) -> Check:  # type: ignore[override]
+        return ImageCheck(config, data_dir)
+
+    def context(self, config: ImageConfig) -> MethodContext:  # type: ignore[override]
+        side = config.view_recipe.output_size or costs.SIDES.get(config.dataset, costs.OTHER_SIDE)
+        return MethodContext((3, side, side))
+
+    def weights(self, config: ImageConfig, evaluation: ImageEvaluationConfig, kept: str) -> str:  # type: ignore[override]
+        """The last weights under clean; under tsai2021 those that scored best on the test images while training."""
+        if evaluation.protocol == "clean":
+            return "last"
+        if config.protocol != "tsai2021" or kept != "best":
+            raise UserError(
+                f"protocol tsai2021 probes the weights that scored best on the test images, which {config.run_name} did"
+                " not keep; train it so: manicap run --dataset DATASET --protocol tsai2021"
+            )
+        return "chosen"
+
+    def evaluate(self, probed: Probed, data_dir: Path) -> ClassEvaluation:
+        config, evaluation = probed.config, probed.evaluation
+        assert isinstance(config, ImageConfig)
+        bench = replace(open_bench(config, evaluation, data_dir, probed.quiet), cache_dir=probed.cache_dir)
+        device = choose_device()
+        method, untrained = (each.to(device).method for each in (probed.encoder, probed.untrained))
+        assert isinstance(method, Method)
+        assert isinstance(untrained, Method)
+        return evaluate_images(bench, method, probed.fingerprint, {"untrained": untrained})
+
+    def diagnose(self, run: FinishedRun, config: ImageDiagnosisConfig, data_dir: Path, quiet: bool) -> RunDiagnosis:
+        assert isinstance(run.config, ImageConfig)
+        return diagnose_images(run, run.config, config, data_dir, quiet)
+
+    def pictures(self, config: ImageConfig, data_dir: Path) -> Pictures | None:  # type: ignore[override]
+        if not has_images(config.dataset, data_dir):
+            return None
+        train, test = (open_split(config, split, data_dir) for split in ("train", "test"))
+        return Pictures(train.images, test.images, test.class_names, f"{train.fingerprint}-{test.fingerprint}")
+
+    def training_fingerprint(self, config: ImageConfig, data_dir: Path) -> str | None:  # type: ignore[override]
+        if not has_images(config.dataset, data_dir):
+            return None
+        return open_split(config, "pretrain", data_dir).fingerprint
+
+    def probing_fingerprint(  # type: ignore[override]
+        self, config: ImageConfig, evaluation: ImageEvaluationConfig, data_dir: Path
+    ) -> str | None:
+        if not has_images(config.dataset, data_dir):
+            return None
+        return "-".join(open_split(config, split, data_dir).fingerprint for split in ("train", "test"))
+
+    def paper_setting(self, subject: str, method: str) -> PaperSetting | None:
+        if method not in {entry.method for entry in self.published(subject)}:
+            return None
+        trained = image_preset("paper", subject, method, "tsai2021")
+        return PaperSetting(trained, ImageEvaluationConfig(protocol="tsai2021"), None)
+
+    def published(self, subject: str) -> list[Published]:
+        return published_image_scores(subject)
+
+    def run_values(self, config: ImageConfig) -> dict[str, Any]:  # type: ignore[override]
+        """As many images as there are means all."""
+        values = to_dict(config)
+        if values.get("num_images", 0) >= costs.NUM_IMAGES.get(config.subject, (10**12,))[0]:
+            del values["num_images"]
+        return values
+
+    def resolved(  # type: ignore[override]
+        self, values: Mapping[str, Any], paper: ImageEvaluationConfig, config: ImageConfig
+    ) -> Mapping[str, Any]:
+        asked = from_dict(ImageEvaluationConfig, values)
+        return {**values, "probe_features": "augmented" if asked.is_augmented else "cached"}
+
+    def samples_per_epoch(self, config: ImageConfig, data_dir: Path) -> int:  # type: ignore[override]
+        return costs.images_per_epoch(config)
+
+    def probe_cost(self, config: ImageConfig, evaluation: ImageEvaluationConfig) -> ProbeCost:  # type: ignore[override]
+        features = f"{evaluation.probe_input} {evaluation.is_augmented and evaluation.probe == 'linear'}"
+        encoded = costs.encoded_images(config, evaluation)
+        return ProbeCost(encoded, features, partial(costs.probe_seconds, config, evaluation))

@@ -1,0 +1,25 @@
+"""What is wrong with a job, found before the hours of training: one place for `run` and the cells of a grid."""
+
+from collections.abc import Sequence
+
+from manicap.core.config import config_problems
+from manicap.core.errors import UserError
+from manicap.domains.base import find_domain
+from manicap.domains.evaluation import EvaluationConfig
+from manicap.domains.run_config import RunConfig
+
+
+def check_job(config: RunConfig, evaluations: Sequence[EvaluationConfig]) -> None:
+    """One `UserError` with everything that the settings of a run and of its probes have wrong."""
+    problems = job_problems(config, evaluations)
+    if problems:
+        raise UserError("; ".join(problems))
+
+
+def job_problems(config: RunConfig, evaluations: Sequence[EvaluationConfig]) -> list[str]:
+    """Of the settings alone, in milliseconds."""
+    found = [problem for each in (config, *evaluations) for problem in config_problems(each)]
+    domain = find_domain(config.domain)
+    for evaluation in () if found else evaluations:  # of values that are sound one by one: do they go together?
+        found += domain.problems(config, evaluation)
+    return list(dict.fromkeys(found))

@@ -1,0 +1,327 @@
+"""The functions that people import: `manicap.evaluate`, `manicap.pretrain`, `manicap.run`, ..."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+from manicap.algorithms import METHODS, find_method
+from manicap.algorithms.base import PresetName
+from manicap.atari.annotations import annotations, sets_with
+from manicap.atari.games import GAMES, Game
+from manicap.atari.store import StoreConfig
+from manicap.core.config import checked, from_dict, to_dict
+from manicap.core.errors import UserError, unknown_choice
+from manicap.core.paths import DATA_DIR, RUNS_DIR
+from manicap.core.ranges import PlaySteps, Seed, Seeds, Threads, Width
+from manicap.core.registry import allow_plugins
+from manicap.diagnostics.runs import RunDiagnosis
+from manicap.diagnostics.training import measure_batch
+from manicap.domains.atari.stores import collected
+from manicap.domains.base import domain_of_field, find_domain
+from manicap.domains.evaluation import Evaluation
+from manicap.domains.images.config import ImageConfig
+from manicap.domains.images.evaluation import evaluate_any, open_bench
+from manicap.domains.images.evaluation_config import ImageEvaluationConfig
+from manicap.domains.result import RunResult
+from manicap.domains.run_config import RunConfig, config_from_dict
+from manicap.jobs.comparison import compare_runs, domain_of, evaluation_of
+from manicap.jobs.diagnosis import diagnose_run
+from manicap.jobs.run import run_job
+from manicap.probing.encoders import Encoder, FrameEncoder, InputKind
+from manicap.probing.play_bench import Extraction, PlayBench
+from manicap.probing.probes import ProbeBuilder
+from manicap.report.pages import write_page
+from manicap.statistics.comparison import Comparison
+from manicap.train.finished import FinishedRun
+from manicap.train.loop import pretrain as train_run
+from manicap.train.setup import Execution
+
+Floors = Iterable[str] | Mapping[str, "str | Encoder | FrameEncoder | Evaluation"]
+
+
+@checked
+def evaluate(
+    encoder: Encoder,
+    game: str | None = None,
+    *,
+    dataset: str | None = None,
+    bench: PlayBench | None = None,
+    probe: str | ProbeBuilder = "linear",
+    protocol: str | None = None,
+    annotation_set: str = "corrected",
+    steps: PlaySteps = 50_000,
+    seed: Seed = 0,
+    width: Width | None = None,
+    input: InputKind = "uint8",
+    floors: Floors = ("majority",),
+    cache_dir: Path | str | None = None,
+    data_dir: Path | str = DATA_DIR,
+    quiet: bool = False,
+) -> Evaluation:
+    """Probe a frozen encoder on a game or on images, and return its scores with all that they depend on.
+
+        evaluation = manicap.evaluate(my_encoder, game="pong")       # uint8 frames [B, 1, 210, 160] -> features [B, F]
+        manicap.evaluate(my_encoder, dataset="cifar10", probe="knn")  # uint8 images [B, 3, 32, 32] -> features [B, F]
+        print(evaluation)
+
+    Args:
+        encoder: An `nn.Module` in eval mode, or any function of NumPy arrays; wrap it in
+            `manicap.probing.FrameEncoder` to say more about its input.
+        game: Game, under any of its usual names.
+        dataset: cifar10, stl10, or the path of a folder with train/CLASS/*.png and test/CLASS/*.png.
+        bench: A store of your own, split: `manicap.probing.PlayBench(manicap.open_store(path))`.
+        probe: `linear` (the protocol's), `knn`, on games also `logistic` (converged) or a function that builds a probe.
+        protocol: On games `fixed`, or `reference` for the 2019 code's behaviour; on images `clean`.
+        annotation_set: `ari-2019`, `ari-2020` or `corrected`, for games.
+        steps: Steps of play to probe on; collected into `data_dir` if they are not there.
+        seed: Seed of the splits, of the probe and of the projection.
+        width: Project the features to this many dimensions by a seeded random orthogonal map; games only.
+        input: Frames as `uint8`, `float` (in [0, 1]) or `normalized` (from -1 to 1).
+        floors: What to compare with: names (`majority`), or a dict from a name to `"majority"`, to another encoder,
+            which is probed in the same way, or to an `Evaluation`.
+        cache_dir: Where features are cached; nowhere if absent.
+        data_dir: Where stores and datasets are kept.
+        quiet: Show no progress.
+    """
+    named = {name: _frozen(floor, input) for name, floor in _name_floors(floors).items()}
+    frozen = _frozen(encoder, input)
+    if not isinstance(frozen, FrameEncoder):
+        raise UserError(f"the encoder must be a function from frames to features, got {type(encoder).__name__}")
+    allow_plugins([probe] if isinstance(probe, str) else [])
+    if dataset is not None:
+        if game is not None or bench is not None:
+            raise UserError("say one of them: a game, a bench, or a dataset")
+        return _on_images(frozen, dataset, probe, protocol or "clean", seed, named, Path(data_dir), quiet)
+    if bench is None:
+        store = collected(StoreConfig(game or "pong", steps, 0, "probe"), Path(data_dir), quiet=quiet)
+        bench = PlayBench(store, protocol or "fixed", annotation_set, seed)
+    elif game is not None and find_domain("atari").find_subject(game) != bench.store.config.game:
+        raise UserError(f"{bench.store.path} is a store of {bench.store.config.game}, not of {game}")
+    extraction = Extraction(None if cache_dir is None else Path(cache_dir), width=width, quiet=quiet)
+    return bench.evaluate(frozen, probe, floors=named, extraction=extraction)
+
+
+def _on_images(
+    encoder: FrameEncoder,
+    dataset: str,
+    probe: str | ProbeBuilder,
+    protocol: str,
+    seed: int,
+    floors: Mapping[str, Any],
+    data_dir: Path,
+    quiet: bool,
+) -> Evaluation:
+    config = replace(ImageConfig(dataset=dataset), seed=seed)
+    asked = from_dict(ImageEvaluationConfig, {"probe": probe, "protocol": protocol}, source="evaluate")
+    encoders = {name: floor for name, floor in floors.items() if isinstance(floor, FrameEncoder)}
+    found = evaluate_any(open_bench(config, asked, data_dir, quiet), encoder, encoders)
+    for name, floor in floors.items():
+        if isinstance(floor, Evaluation):
+            found.add_floor(name, floor)
+    return found
+
+
+def _frozen(encoder: Any, input: InputKind) -> Any:
+    if isinstance(encoder, FrameEncoder | Evaluation | str):
+        return encoder
+    return FrameEncoder(encoder, input)
+
+
+def _name_floors(floors: Floors) -> dict[str, Any]:
+    if isinstance(floors, str):
+        floors = (floors,)
+    named: dict[str, Any] = dict(floors) if isinstance(floors, Mapping) else {name: name for name in floors}
+    for floor in named.values():
+        if isinstance(floor, str) and floor != "majority":
+            raise UserError(
+                f"unknown floor {floor!r}; by name there is only 'majority'; give an encoder as"
+                " floors={'untrained': encoder}"
+            )
+    return named
+
+
+def pretrain(
+    method: str | None = None,
+    *,
+    preset: PresetName = "quick",
+    domain: str | None = None,
+    name: str | None = None,
+    runs_dir: Path | str = RUNS_DIR,
+    data_dir: Path | str = DATA_DIR,
+    execution: Execution = Execution(),  # noqa: B008 - frozen
+    **settings: Any,
+) -> Path:
+    """Train an encoder without labels and return the directory of the run. Call again to resume an interrupted run.
+
+        run = manicap.pretrain("dim-c+", game="pong", preset="quick", max_steps=200)
+        encoder = manicap.load_encoder(run)
+
+    Args:
+        method: Name of the method, see `manicap.methods()`; or `package.module:Name`.
+        preset: quick (minutes on two cores), standard or paper.
+        domain: What to learn from; implied by `game=` and `dataset=`.
+        name: Directory of the run under `runs_dir`; made from the config if absent.
+        runs_dir: Where runs are kept.
+        data_dir: Where stores and datasets are kept.
+        execution: Device, threads, checkpoints: `manicap.Execution(threads=2, quiet=True)`.
+        settings: The subject (`game="pong"`, `dataset="cifar10"`), and any other field of the config or of the
+            method's settings: `seed=1`, `batch_size=128`, `units=256`.
+    """
+    config = build_config(method, preset, domain, settings)
+    run_dir = Path(runs_dir) / (name or config.run_name)
+    return train_run(config, run_dir, execution, Path(data_dir), observe=measure_batch)
+
+
+def run(
+    method: str | None = None,
+    *,
+    preset: PresetName = "quick",
+    domain: str | None = None,
+    seeds: Seeds = (0,),
+    runs_dir: Path | str = RUNS_DIR,
+    data_dir: Path | str = DATA_DIR,
+    execution: Execution = Execution(),  # noqa: B008 - frozen
+    evaluation: Mapping[str, Any] | None = None,
+    **settings: Any,
+) -> list[RunResult]:
+    """Run the whole job: prepare, train, probe and write a page, for every seed.
+
+        [result] = manicap.run("dim-c+", game="pong")
+        print(result.evaluation)
+
+    Args:
+        method: Name of the method, see `manicap.methods()`; or `package.module:Name`.
+        preset: quick (minutes on two cores), standard or paper.
+        domain: What to learn from; implied by `game=` and `dataset=`.
+        seeds: One run each.
+        runs_dir: Where runs are kept.
+        data_dir: Where stores and datasets are kept.
+        execution: Device, threads, checkpoints.
+        evaluation: Changes to the preset's way of probing: `{"probe": "knn", "probe_steps": 12_000}`.
+        settings: The subject, and any other field of the config or of the method's settings, as in `pretrain`.
+    """
+    config = build_config(method, preset, domain, settings)
+    found = find_domain(config.domain)
+    shared = {key: getattr(config, key) for key in found.shared_fields}
+    values = {**to_dict(found.preset_evaluation(preset)), **shared, **(evaluation or {})}
+    probed = from_dict(found.evaluation_type, values, source="evaluation")
+    places = (Path(runs_dir), Path(data_dir))
+    dirs = run_job(config, probed, seeds, execution, *places, options=found.options_type(), show=write_page)
+    return [RunResult.read(path / "result.json") for path in dirs]
+
+
+def compare(
+    *runs: Path | str,
+    metric: str | None = None,
+    baseline: str | None = None,
+    allow_mismatch: bool = False,
+    data_dir: Path | str = DATA_DIR,
+    threads: Threads | None = None,
+    quiet: bool = False,
+    **evaluation: Any,
+) -> Comparison:
+    """Compare finished runs, probed in the same way: means with bootstrap intervals, and a paired test.
+
+        print(manicap.compare(*sorted(Path("runs").glob("pong-*")), probe_input="backbone"))
+
+    Args:
+        runs: Directories of the runs.
+        metric: What to compare; the domain's first if absent: f1, accuracy.
+        baseline: Method that the others are paired with; the best if absent.
+        allow_mismatch: Compare what cannot be ranked.
+        data_dir: Where stores and datasets are kept.
+        threads: CPU threads; OMP_NUM_THREADS or all cores if absent.
+        quiet: Show no progress.
+        evaluation: Changes to the way the runs were probed: `probe="knn"`.
+    """
+    dirs = [Path(run) for run in runs]
+    asked = evaluation_of(dirs, evaluation)
+    probed = from_dict(type(asked), {**to_dict(asked), **evaluation}, source="compare")
+    chosen = metric or domain_of(dirs).metrics[0]
+    return compare_runs(dirs, probed, chosen, baseline, allow_mismatch, Path(data_dir), threads, quiet)
+
+
+def diagnose(
+    run: Path | str,
+    *,
+    data_dir: Path | str = DATA_DIR,
+    threads: Threads | None = None,
+    quiet: bool = False,
+    **config: Any,
+) -> RunDiagnosis:
+    """Measure rank, spread, heads and manifold capacity of a finished run, and look for signs of collapse.
+
+        found = manicap.diagnose(run)
+        found.measures["effective_rank"], found.alarms
+
+    Args:
+        run: Directory of the run.
+        data_dir: Where stores and datasets are kept.
+        threads: CPU threads; OMP_NUM_THREADS or all cores if absent.
+        quiet: Show no progress.
+        config: What to measure on: `probe_steps=12_000` for games, `images=2_000` for images.
+    """
+    domain = find_domain(FinishedRun(Path(run)).config.domain)
+    asked: Any = from_dict(domain.diagnosis_type, config, source="diagnose")
+    return diagnose_run(Path(run), asked, Path(data_dir), threads, quiet)
+
+
+def load(run: Path | str) -> FinishedRun:
+    """Open a finished run.
+
+        run = manicap.load("runs/pong-dim-c+-s0-1a2b3c4d")
+        run.config, run.encoder(), run.untrained(), run.training.steps
+
+    Args:
+        run: Directory of the run.
+    """
+    opened = FinishedRun(Path(run))
+    _ = opened.config, opened.description  # an unfinished or foreign run is refused here
+    return opened
+
+
+def methods() -> dict[str, str]:
+    """Every method with a line about it.
+
+    for name, line in manicap.methods().items():
+        print(name, line)
+    """
+    return {name: (METHODS[name].__doc__ or "").strip().splitlines()[0] for name in METHODS}
+
+
+def games() -> dict[str, str]:
+    """Every Atari game with a line about it: its title, its annotated variables, the tables that have it.
+
+    print(manicap.games()["pong"])
+    """
+    return {name: _about(game) for name, game in GAMES.items()}
+
+
+def _about(game: Game) -> str:
+    variables = len(annotations(game, "corrected")) if "corrected" in sets_with(game) else 0
+    papers = [
+        word for word, is_in in (("arXiv 1906.08226", game.in_stdim), ("arXiv 2405.13848", game.in_paper)) if is_in
+    ]
+    return f"{game.title}: {variables} state variables; in {' and '.join(papers) or 'no published table'}"
+
+
+def build_config(method: str | None, preset: PresetName, domain: str | None, settings: Mapping[str, Any]) -> RunConfig:
+    """The preset's config with these values, each a field of the config or of the method's settings."""
+    named = domain or next(filter(None, map(domain_of_field, settings)), "atari")
+    allow_plugins(filter(None, (method, domain)))
+    found = find_domain(named)
+    method = method or found.default_method
+    subject = settings.get(found.subject_field, found.default_subject)
+    if subject is None:
+        raise UserError(f"say what to learn from: {found.subject_field}='{found.example_subject}'")
+    values = to_dict(found.preset(preset, str(subject), method, settings))
+    own = {item.name for item in fields(find_method(method).settings_type)}
+    for key, value in settings.items():
+        if key in own:
+            values["settings"][key] = value
+        elif key in {item.name for item in fields(found.config_type)}:
+            values[key] = value
+        else:
+            raise unknown_choice("setting", key, own | {item.name for item in fields(found.config_type)})
+    return config_from_dict(values, source="config")

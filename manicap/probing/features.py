@@ -1,0 +1,163 @@
+"""Frozen features, extracted once and cached beside the run.
+
+    features = extract_features(FrameEncoder(encoder), store, rows, cache_dir=run_dir)      # float32 [n, F]
+
+The key of the cache names the encoder, its input, the store and the rows.
+"""
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from manicap.atari.emulator import FRAME_SHAPE
+from manicap.atari.splits import Rows
+from manicap.atari.store import Store
+from manicap.core.errors import UserError
+from manicap.core.progress import Tracker
+from manicap.core.seeding import numpy_generator
+from manicap.probing.encoders import Encoder, FrameEncoder
+from manicap.probing.feature_cache import Features, FeatureWriter, agree, read_features
+
+CHECKED_FRAMES = 16
+"""Frames that are encoded again to see that an encoder is deterministic and a cache is its own."""
+
+
+def extract_features(
+    encoder: FrameEncoder | Encoder,
+    store: Store,
+    rows: Rows,
+    *,
+    cache_dir: Path | None = None,
+    fingerprint: str | None = None,
+    batch_size: int = 128,
+    quiet: bool = False,
+) -> Features:
+    """Features float32 [n, F] of the store's rows; memory-mapped from the cache if there is a `cache_dir`.
+
+    `fingerprint` names the encoder in the cache. A module needs none (its weights are hashed); a function without one
+    is not cached.
+    """
+    [features] = extract_all([(encoder, fingerprint)], store, rows, cache_dir, batch_size, quiet)
+    return features
+
+
+def extract_all(
+    encoders: Sequence[tuple[FrameEncoder | Encoder, str | None]],
+    store: Store,
+    rows: Rows,
+    cache_dir: Path | None = None,
+    batch_size: int = 128,
+    quiet: bool = False,
+) -> list[Features]:
+    """Features of several encoders, each with its fingerprint or None, from one pass over the frames."""
+    frozen = [each if isinstance(each, FrameEncoder) else FrameEncoder(each) for each, _ in encoders]
+    samples = [_encode_sample(encoder, store, rows) for encoder in frozen]
+    found: list[Features | None] = []
+    sinks: list[FeatureWriter | _InMemory | None] = []
+    for encoder, (_, fingerprint), sample in zip(frozen, encoders, samples, strict=True):
+        name, shape = fingerprint or encoder.fingerprint(), (len(rows), sample.shape[1])
+        if cache_dir is None or name is None:
+            found.append(None)
+            sinks.append(_InMemory(shape))
+            continue
+        key = _key(encoder, name, store, rows)
+        found.append(read_features(cache_dir, key, sample, len(rows)))
+        sinks.append(FeatureWriter(cache_dir, key, shape) if found[-1] is None else None)
+    wanted = [(encoder, sink) for encoder, sink in zip(frozen, sinks, strict=True) if sink is not None]
+    if wanted:
+        with ExitStack() as stack:
+            for _, writer in wanted:
+                stack.enter_context(writer)
+            for frames in _read_blocks(store, rows, batch_size, quiet):
+                for encoder, writer in wanted:
+                    writer.add(_encode(encoder, frames, writer.shape[1]))
+    return [known if known is not None else sink.read() for known, sink in zip(found, sinks, strict=True)]  # type: ignore[union-attr]
+
+
+class _InMemory:
+    """As `FeatureWriter`, without a file."""
+
+    def __init__(self, shape: tuple[int, int]) -> None:
+        self.shape, self._features, self._start = shape, np.empty(shape, np.float32), 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        pass
+
+    def add(self, block: Features) -> None:
+        self._features[self._start : self._start + len(block)] = block
+        self._start += len(block)
+
+    def read(self) -> Features:
+        return self._features
+
+
+def project_features(features: Features, width: int, seed: int) -> Features:
+    """Features [n, width] by a random orthogonal map: the Q of a Gaussian [F, width], seeded.
+
+    Distances shrink alike in all directions on average, so encoders of different widths meet at one width.
+    """
+    num_features = features.shape[1]
+    if not 1 <= width <= num_features:
+        raise UserError(f"width must be between 1 and the encoder's {num_features} features, got {width}")
+    gaussian = numpy_generator(seed, "projection", num_features, width).standard_normal((num_features, width))
+    q, r = np.linalg.qr(gaussian)
+    # With positive r the factorisation is unique: the same map from every LAPACK.
+    projection = (q * np.sign(np.diagonal(r))).astype(np.float32)
+    projected = np.empty((len(features), width), np.float32)
+    for start in range(0, len(features), 4096):
+        np.matmul(features[start : start + 4096], projection, out=projected[start : start + 4096])
+    return projected
+
+
+def _encode_sample(frozen: FrameEncoder, store: Store, rows: Rows) -> Features:
+    """Features of the first rows, encoded twice: an encoder that does not repeat itself is refused."""
+    if not len(rows):
+        raise UserError("there are no frames to encode")
+    frames = np.array(store.frames[rows[:CHECKED_FRAMES]])
+    first, second = frozen(frames), frozen(frames)
+    if not agree(first, second):
+        raise UserError(
+            "the encoder gives other features for the same frames at the second call; features must be deterministic"
+            " (call encoder.eval(), seed its noise)"
+        )
+    return first
+
+
+def _read_blocks(store: Store, rows: Rows, batch_size: int, quiet: bool) -> Iterator[NDArray[np.uint8]]:
+    # Read into a buffer rather than from the memory map, so that a pass over the store takes no memory.
+    start_of_frames, frame_bytes = getattr(store.frames, "offset", 0), FRAME_SHAPE[0] * FRAME_SHAPE[1]
+    with (
+        (store.path / "frames.npy").open("rb") as file,
+        Tracker(f"encoding {store.config.game}", len(rows), "frames", quiet) as tracker,
+    ):
+        for start in range(0, len(rows), batch_size):
+            chosen = rows[start : start + batch_size]
+            frames = np.empty((len(chosen), *FRAME_SHAPE), np.uint8)
+            for frame, row in zip(frames, chosen.tolist(), strict=True):
+                file.seek(start_of_frames + row * frame_bytes)
+                file.readinto(frame.data)
+            yield frames
+            tracker.advance(len(chosen))
+
+
+def _encode(encoder: FrameEncoder, frames: NDArray[np.uint8], width: int) -> Features:
+    features = encoder(frames)
+    if features.shape[1] != width:
+        raise UserError(
+            f"the encoder must return the same number of features for all frames; got {features.shape[1]} after {width}"
+        )
+    return features
+
+
+def _key(frozen: FrameEncoder, fingerprint: str, store: Store, rows: Rows) -> str:
+    rows_hash = hashlib.sha256(np.ascontiguousarray(rows, np.int64).tobytes()).hexdigest()
+    parts = "\x1f".join([fingerprint, frozen.settings, store.fingerprint, rows_hash])
+    return hashlib.sha256(parts.encode()).hexdigest()[:16]

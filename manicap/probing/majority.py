@@ -1,0 +1,33 @@
+"""The floor under every probe: always the label that is most frequent in training."""
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from manicap.probing.metrics import NUM_CLASSES, Labels
+from manicap.probing.sampling import ProbeData
+
+
+@dataclass(frozen=True)
+class MajorityConfig:
+    """Nothing to choose."""
+
+
+class MajorityClass:
+    """Sees no features. Of equally frequent labels the lowest."""
+
+    name = "majority"
+
+    def __init__(self) -> None:
+        self.config = MajorityConfig()
+
+    def fit(self, train: ProbeData, val: ProbeData | None = None) -> Self:
+        counts = [np.bincount(column, minlength=NUM_CLASSES) for column in train.labels.T]
+        self.labels_ = np.argmax(counts, axis=1).astype(np.uint8)
+        return self
+
+    def predict(self, features: NDArray[np.float32]) -> Labels:
+        """uint8 [n, V]"""
+        return np.tile(self.labels_, (len(features), 1))

@@ -1,0 +1,66 @@
+"""Probes of state variables, by name. To add yours: a class with `fit` and `predict`, and a line or an entry point.
+
+class MyProbe:
+    name, config = "mine", MyConfig()                # a dataclass, recorded with the result
+    def fit(self, train, val): ...                   # ProbeData: features [n, F], labels [n, V], episodes [n]
+    def predict(self, features): ...                 # uint8 [n, V]
+
+manicap.evaluate(encoder, game="pong", probe=lambda protocol, seed, quiet: MyProbe())
+"""
+
+from collections.abc import Callable
+from typing import Any, Protocol, Self
+
+from manicap.atari.protocol import Protocol as ProbeProtocol
+from manicap.core.registry import Registry
+from manicap.probing.feature_cache import Features
+from manicap.probing.knn import NearestNeighbors
+from manicap.probing.linear import LinearConfig, LinearProbes
+from manicap.probing.logistic import LogisticProbes
+from manicap.probing.metrics import Labels
+from manicap.probing.sampling import ProbeData
+
+STEPS_AN_EPOCH = 36_000
+"""Steps of a store that an epoch of the linear probe passes over, at least; see `_linear_for`."""
+
+
+class Probe(Protocol):
+    """`LinearProbes`, `LogisticProbes`, `NearestNeighbors` or one of your own."""
+
+    name: str
+    config: Any
+    """A dataclass; its fields are recorded with the result."""
+
+    def fit(self, train: ProbeData, val: ProbeData) -> Self: ...
+
+    def predict(self, features: Features) -> Labels: ...
+
+
+ProbeBuilder = Callable[[ProbeProtocol, int, bool], Probe]
+"""From protocol, seed and quiet to a probe that is not fitted yet."""
+
+PROBES: Registry[Any] = Registry(
+    "probe", object, {"linear": LinearProbes, "logistic": LogisticProbes, "knn": NearestNeighbors}
+)
+
+
+def find_probe(name: str, steps: int, init: str = "auto") -> ProbeBuilder:
+    """How to build the probe of this name for a store of so many steps."""
+    found = PROBES[name]
+    if found is LinearProbes:
+        return _linear_for(steps, init)
+    if found in (LogisticProbes, NearestNeighbors):
+        return lambda protocol, seed, quiet: found(quiet=quiet)
+    return found
+
+
+def _linear_for(steps: int, init: str) -> ProbeBuilder:
+    """The protocol's probe. Where the store is smaller than the protocol's, an epoch passes over it several times.
+
+    The schedule counts epochs: with the few batches of a small store the plateau lowers the learning rate before a
+    variable has left its most frequent value. An untrained network on Pong scores 0.42 by the protocol (50,000 steps,
+    one pass); on 12,000 steps 0.11 with one pass per epoch, 0.18 with two, 0.23 with three, 0.47 with four. Three are a
+    compromise with time. What is linearly there, whatever the schedule, is told by the logistic probe.
+    """
+    config = LinearConfig(passes=max(1, STEPS_AN_EPOCH // steps), init=init)  # type: ignore[arg-type]
+    return lambda protocol, seed, quiet: LinearProbes(config, protocol, seed, quiet)

@@ -1,0 +1,67 @@
+"""A finished run, opened: its config and its encoder's description, each read once."""
+
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from manicap.algorithms.base import Method, ProbeInput
+from manicap.core.config import config_hash
+from manicap.core.errors import UserError
+from manicap.domains.result import TrainingFacts
+from manicap.domains.run_config import RunConfig
+from manicap.train.config_file import read_run_config
+from manicap.train.encoder_files import (
+    FrozenEncoder,
+    WeightsName,
+    described_context,
+    empty_method,
+    read_description,
+    read_encoder,
+    read_trained_method,
+)
+from manicap.train.setup import build_method
+
+
+class FinishedRun:
+    """`run = FinishedRun(run_dir)`; `run.config`, `run.encoder("output")`, `run.untrained("output")`."""
+
+    def __init__(self, run_dir: Path) -> None:
+        self.run_dir = run_dir
+
+    @cached_property
+    def config(self) -> RunConfig:
+        return read_run_config(self.run_dir)
+
+    @cached_property
+    def description(self) -> dict[str, Any]:
+        """`encoder.json`."""
+        return read_description(self.run_dir)
+
+    @property
+    def training(self) -> TrainingFacts:
+        """What a result tells of the training."""
+        facts = {key: self.description[key] for key in ("steps", "epochs", "best_epoch", "weights")}
+        return TrainingFacts(**facts, precision=str(self.description["identity"]["precision"]).removeprefix("torch."))
+
+    def encoder(self, probe_input: ProbeInput = "output", weights: WeightsName = "chosen") -> FrozenEncoder:
+        return read_encoder(self.run_dir, self.description, probe_input, weights)
+
+    def untrained(self, probe_input: ProbeInput = "output") -> FrozenEncoder:
+        """The run's own network with its initial weights."""
+        method = build_method(self.config, described_context(self.description))
+        return FrozenEncoder(method, probe_input, f"untrained-{config_hash(self.config)}-{probe_input}")
+
+    def trained_method(self) -> Method | None:
+        """The method after its last step, with its training parts; None if they were not kept."""
+        return read_trained_method(self.run_dir, self.description)
+
+    def empty_method(self) -> Method:
+        """The method with shapes and no weights."""
+        return empty_method(self.run_dir, self.description)
+
+
+def require_runs(run_dirs: tuple[Path, ...]) -> None:
+    """Every directory must hold a finished run; the error names all that do not."""
+    missing = [str(path) for path in run_dirs if not (path / "encoder.json").is_file()]
+    if missing:
+        raise UserError(f"not a finished run: {', '.join(missing)}")

@@ -1,0 +1,84 @@
+"""Settings that the paper speaks of and leaves off: charts with a hidden layer, capacity on both outputs."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from manicap.algorithms import METHODS
+from manicap.algorithms.base import Batch, MethodContext
+from tests.literal import mmcr, norm
+from tests.algorithms.small import small_settings
+from tests.algorithms.small_images import IMAGE_C_PLUS, build_small, make_views
+
+
+def build(name, **changes):
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        return METHODS[name](replace(small_settings(name), **changes), MethodContext())
+
+
+def frame_pairs(size=5):
+    shape = (size, 2, 1, 210, 160)
+    return torch.randint(0, 256, shape, dtype=torch.uint8, generator=torch.Generator().manual_seed(0))
+
+
+@pytest.mark.parametrize("name", ["dim-ua", "dim-ua-weighted", "dim-uac+"])
+def test_charts_with_a_hidden_layer_are_two_linear_maps_with_relu_between(name):
+    method = build(name, hidden_units=6)
+    frames = frame_pairs()[:, 0]
+    with torch.no_grad():
+        features = method.encoder(frames).features_BF
+        chart = method.membership.linear(features).argmax(1)
+        hidden, output = method.heads.hidden, method.heads.output
+        assert hidden.weight.shape == (2, 6, 3456)
+        rows = [
+            torch.relu(x @ hidden.weight[i].T + hidden.bias[i]) @ output.weight[i].T + output.bias[i]
+            for x, i in zip(features, chart.tolist(), strict=True)
+        ]
+        torch.testing.assert_close(method.represent(frames), torch.stack(rows), rtol=1e-5, atol=1e-5)
+    method.loss(Batch(frame_pairs())).total.backward()
+    assert all(parameter.grad.abs().sum() > 0 for parameter in method.heads.parameters())
+
+
+def test_charts_are_linear_by_default():
+    assert METHODS["dim-ua"].settings_type().hidden_units is None
+    assert build("dim-ua").heads.hidden is None
+
+
+@pytest.mark.parametrize("name", ["dim-c+", "dim-uac+"])
+def test_capacity_on_both_frames_is_the_mean_of_the_two(name):
+    batch = Batch(frame_pairs())
+    first, both = build(name), build(name, capacity_on="both")
+    parts, parts_of_both = first.loss(batch).parts, both.loss(batch).parts
+    with torch.no_grad():
+        now, after = (
+            0.01 * mmcr(norm(first.heads(first.encoder(frames).features_BF))) for frames in batch.frames_BTCHW.unbind(1)
+        )
+    torch.testing.assert_close(parts.pop("capacity").detach(), now, rtol=1e-5, atol=0)
+    torch.testing.assert_close(parts_of_both.pop("capacity").detach(), (now + after) / 2, rtol=1e-5, atol=0)
+    assert float(now) != pytest.approx(float(after), rel=1e-3)  # so that exchanging the frames would be seen
+    torch.testing.assert_close(parts, parts_of_both, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", IMAGE_C_PLUS)
+def test_capacity_on_both_views_is_the_mean_of_the_two(name):
+    first, both = build_small(name), build_small(name, capacity_on="both")
+    batch = make_views(first)
+    parts, parts_of_both = first.loss(batch).parts, both.loss(batch).parts
+    fresh = build_small(name)  # batch statistics as at the first call
+    with torch.no_grad():
+        one, other = (
+            0.01 * mmcr(norm(fresh.charts(fresh.encoder(view).features_BF))) for view in batch.frames_BTCHW.unbind(1)
+        )
+    torch.testing.assert_close(parts.pop("capacity").detach(), one, rtol=1e-4, atol=0)
+    torch.testing.assert_close(parts_of_both.pop("capacity").detach(), (one + other) / 2, rtol=1e-4, atol=0)
+    assert float(one) != pytest.approx(float(other), rel=1e-3)
+    torch.testing.assert_close(parts, parts_of_both, rtol=1e-5, atol=1e-6)
+
+
+def test_the_other_reading_of_section_4_has_256_hidden_units_in_each_chart():
+    # 8 x (features -> 256 -> 256): 2048 hidden units and 2048 outputs over all charts, as Table 5's "2048 -- 2048".
+    heads = build_small("simclr-c+", num_heads=8, units=256, hidden_units=256).charts.heads
+    assert heads.hidden.weight.shape[:2] == heads.output.weight.shape[:2] == (8, 256)
+    assert heads.output.weight.shape[2] == 256

@@ -1,0 +1,87 @@
+"""The settings that a method has by default and in its presets: its paper's, written down a second time."""
+
+import pytest
+
+from manicap.algorithms import METHODS
+
+ST_DIM = {"encoder": "nature", "units": 256}  # arXiv 1906.08226
+ATLAS = {"encoder": "nature", "num_heads": 4, "units": 4096, "unbalance_weight": 0.1}  # arXiv 2405.13848, Table 3
+# arXiv 2405.13848, Table 5: ResNet-50, heads of one hidden layer of 2048; one of 2048 units, or eight of 256.
+PLAIN = {
+    "encoder": "resnet50",
+    "stem": "cifar",
+    "encoder_width": 64,
+    "hidden_units": 2048,
+    "num_heads": 1,
+    "units": 2048,
+    "epsilon": 0.0,
+    "target_ratio": None,
+}
+C_PLUS = PLAIN | {"num_heads": 8, "units": 256, "epsilon": 0.005}
+BARLOW = {"off_diagonal_weight": 0.005, "variance_correction": 1, "variance_epsilon": 1e-5}
+VICREG = {"invariance_weight": 25.0, "variance_weight": 25.0, "covariance_weight": 1.0}  # arXiv 2105.04906
+TICO = {"covariance_weight": 8.0, "covariance_decay": 0.9, "momentum": 0.99}  # arXiv 2206.10698
+
+DEFAULTS = {
+    "dim-c+": {"encoder": "nature", "num_heads": 4, "units": 4096, "hidden_units": 2048, "epsilon": 0.0005},
+    "dim-uac+": ATLAS | {"target": "mean", "epsilon": 0.0005, "target_ratio": None},
+    "dim-ua": ATLAS | {"target": "mean"},
+    "dim-ua-weighted": ATLAS | {"target": "membership"},
+    **dict.fromkeys(("st-dim", "pixel-pred", "dim", "jsd-st-dim", "global-t-dim", "supervised", "random-cnn"), ST_DIM),
+    "cpc": ST_DIM
+    | {"sequence_frames": 100, "context_units": 256, "context_layers": 2, "first_step": 1, "step_stride": 4},
+    "vae": ST_DIM | {"beta": 1.0},
+    "majority": {"encoder": "nature"},
+    "simclr": PLAIN | {"temperature": 0.5},
+    "simclr-c+": C_PLUS | {"temperature": 0.5},
+    "simclr-ua": C_PLUS | {"temperature": 0.5, "unbalance_weight": 0.1, "epsilon": 0.0},
+    "barlow-twins": PLAIN | BARLOW,
+    "barlow-twins-c+": C_PLUS | BARLOW,
+    "vicreg": PLAIN | VICREG,
+    "vicreg-c+": C_PLUS | VICREG,
+    "byol": PLAIN | {"predictor_units": 2048, "momentum": 0.996},  # arXiv 2006.07733
+    "byol-c+": C_PLUS | {"predictor_units": 2048, "momentum": 0.996},
+    "simsiam": PLAIN | {"predictor_units": 512},  # arXiv 2011.10566: a quarter of the units
+    "simsiam-c+": C_PLUS | {"predictor_units": 64},
+    "tico": PLAIN | TICO,
+    "tico-c+": C_PLUS | TICO,
+    # arXiv 2303.03307 for CIFAR-10.
+    "mmcr": {"encoder": "resnet50", "stem": "cifar", "num_views": 2, "units": 128, "hidden_units": 512},
+}
+# A quarter of the width of everything, but no head of fewer than 256 units.
+QUICK_IMAGES = {"encoder": "resnet18", "stem": "stl10", "encoder_width": 16, "hidden_units": 512}
+QUICK = {
+    **{key: {"units": 512} for key in ("dim-c+", "dim-uac+", "dim-ua", "dim-ua-weighted")},
+    "cpc": {"sequence_frames": 16, "step_stride": 2},
+    **dict.fromkeys(("simclr", "barlow-twins", "vicreg", "tico"), QUICK_IMAGES | {"units": 512}),
+    **dict.fromkeys(("simclr-c+", "simclr-ua", "barlow-twins-c+", "vicreg-c+", "tico-c+", "mmcr"), QUICK_IMAGES),
+    "byol": QUICK_IMAGES | {"units": 512, "predictor_units": 512},
+    "byol-c+": QUICK_IMAGES | {"predictor_units": 512},
+    "simsiam": QUICK_IMAGES | {"units": 512, "predictor_units": 128},
+    "simsiam-c+": QUICK_IMAGES | {"predictor_units": 16},
+}
+
+
+def chosen(settings, expected):
+    return {name: getattr(settings, name) for name in expected}
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_defaults_and_the_paper_preset_are_the_papers(name):
+    settings = METHODS[name].settings_type
+    assert chosen(settings(), DEFAULTS[name]) == DEFAULTS[name]
+    assert settings.preset("paper") == settings()
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_the_quick_preset_is_narrower_and_else_the_papers(name):
+    expected = DEFAULTS[name] | QUICK.get(name, {})
+    assert chosen(METHODS[name].settings_type.preset("quick"), expected) == expected
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_the_standard_preset_is_narrower_heads_on_atari_and_resnet_18_on_images(name):
+    changed = {"encoder": "resnet18"} if METHODS[name].kind == "views" else {}
+    changed |= {"units": 512} if name.startswith(("dim-c", "dim-ua")) else {}
+    expected = DEFAULTS[name] | changed
+    assert chosen(METHODS[name].settings_type.preset("standard"), expected) == expected

@@ -1,0 +1,212 @@
+"""What every method on images promises, checked over the whole of METHODS."""
+
+import copy
+
+import pytest
+import torch
+
+from manicap.core.config import check_config, write_toml
+from manicap.core.errors import UserError
+from manicap.losses.redundancy import barlow_twins
+from manicap.algorithms import METHODS
+from manicap.algorithms.base import MethodContext
+from manicap.algorithms.image_base import view_features
+from manicap.domains.atari.config import read_run_config
+from manicap.domains.images.config import ImageConfig
+from tests.algorithms.small import IMAGES
+from tests.algorithms.small_images import build_small, make_views, small_image_settings
+
+
+def train(method, steps, first_step=0):
+    """Steps on one batch; the losses. The optimizer forgets nothing that matters here: it is plain descent."""
+    optimizer = torch.optim.SGD(method.parameters(), lr=0.01)
+    losses = []
+    for step in range(first_step, first_step + steps):
+        loss = method.loss(make_views(method)).total
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        method.after_step((step + 1) / 12)
+        losses.append(float(loss.detach()))
+    return losses
+
+
+@pytest.mark.parametrize("name", IMAGES)
+def test_the_loss_is_a_finite_scalar_and_its_parts_add_up(name):
+    method = build_small(name)
+    loss = method.loss(make_views(method))
+    assert loss.total.shape == ()
+    assert torch.isfinite(loss.total)
+    by_hand = sum(float(part.detach()) for part in loss.parts.values())
+    assert float(loss.total.detach()) == pytest.approx(by_hand, rel=1e-6)
+    assert not any(isinstance(value, torch.Tensor) and value.requires_grad for value in loss.metrics.values())
+    assert ("capacity" in loss.parts) == (name.endswith("-c+") or name == "mmcr")
+
+
+@pytest.mark.parametrize("name", IMAGES)
+def test_every_trained_parameter_gets_a_gradient_and_no_other_does(name):
+    method = build_small(name)
+    method.loss(make_views(method)).total.backward()
+    for key, parameter in method.named_parameters():
+        # Only the slow copies of BYOL and TiCo stand still.
+        assert parameter.requires_grad == (not key.startswith("target.")), key
+        assert (parameter.grad is not None) == parameter.requires_grad, key
+    for parameter in method.encoder.parameters():
+        assert parameter.grad.abs().sum() > 0
+
+
+@pytest.mark.parametrize("name", IMAGES)
+def test_the_same_seed_and_batch_give_the_same_loss(name):
+    first, second = (build_small(name) for _ in range(2))
+    assert torch.equal(first.loss(make_views(first)).total, second.loss(make_views(second)).total)
+
+
+@pytest.mark.parametrize("name", IMAGES)
+def test_the_loss_falls_on_a_small_batch(name):
+    # TiCo's covariance starts at zero and the penalty grows with it: here it has no memory.
+    losses = train(build_small(name, **{"covariance_decay": 0.0} if name.startswith("tico") else {}), 12)
+    assert losses[-1] < losses[0]
+
+
+@pytest.mark.parametrize("name", IMAGES)
+def test_a_method_saved_in_the_middle_goes_on_as_if_it_had_not_been(name):
+    whole = build_small(name)
+    losses = train(whole, 4)
+    half = build_small(name)
+    train(half, 2)
+    resumed = build_small(name, seed=1)
+    resumed.load_state_dict(copy.deepcopy(half.state_dict()))
+    assert train(resumed, 2, first_step=2) == losses[2:]
+    for key, value in whole.state_dict().items():
+        assert torch.equal(resumed.state_dict()[key], value), key
+
+
+@pytest.mark.parametrize("name", IMAGES)
+def test_the_representation_is_the_pooled_features_one_row_an_image(name):
+    method = build_small(name)
+    train(method, 1)  # running statistics away from their start
+    method.eval()
+    images = torch.randint(0, 256, (3, 3, 16, 16), dtype=torch.uint8, generator=torch.Generator().manual_seed(0))
+    with torch.inference_mode():
+        output, backbone = method.represent(images), method.represent(images, "backbone")
+        alone = torch.cat([method.represent(image[None]) for image in images])
+        # By hand: [0, 1], then the dataset's mean and deviation; floats are taken as they come.
+        mean, std = (torch.tensor(x)[:, None, None] for x in ((0.49, 0.48, 0.45), (0.25, 0.24, 0.26)))
+        by_hand = method.represent((images / 255 - mean) / std)
+    # ResNet-18 of width 8 ends with 8 x 8 channels.
+    assert output.shape == (3, 64)
+    assert torch.equal(output, backbone)
+    torch.testing.assert_close(output, by_hand, rtol=1e-6, atol=1e-6)
+    # Another batch size sums in another order.
+    torch.testing.assert_close(output, alone, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", IMAGES)
+def test_what_is_saved_for_inference_gives_the_same_features(name):
+    method = build_small(name)
+    train(method, 1)
+    keep = tuple(f"{part}." for part in method.inference_parts)
+    state = {key: value.clone() for key, value in method.state_dict().items() if key.startswith(keep)}
+    with torch.device("meta"):
+        empty = METHODS[name](small_image_settings(name), MethodContext((3, 16, 16)))
+    empty.load_state_dict(state, strict=False, assign=True)
+    images = torch.randint(0, 256, (2, 3, 16, 16), dtype=torch.uint8, generator=torch.Generator().manual_seed(0))
+    with torch.inference_mode():
+        assert torch.equal(empty.eval().represent(images), method.eval().represent(images))
+
+
+@pytest.mark.parametrize("name", IMAGES)
+@pytest.mark.parametrize("preset", ["quick", "standard", "paper"])
+def test_presets_are_sound_and_survive_toml(name, preset, tmp_path):
+    config = ImageConfig(method=name, settings=METHODS[name].settings_type.preset(preset))
+    check_config(config)
+    write_toml(tmp_path / "config.toml", config)
+    assert read_run_config(tmp_path / "config.toml") == config
+
+
+def test_the_paper_preset_is_table_5():
+    for name in ("simclr", "simclr-c+", "barlow-twins", "barlow-twins-c+"):
+        settings = METHODS[name].settings_type.preset("paper")
+        assert (settings.encoder, settings.encoder_width, settings.hidden_units) == ("resnet50", 64, 2048)
+        # Section 4: eight charts of 256 against 2048 units in one, the same in sum.
+        assert settings.num_heads * settings.units == 2048
+        assert settings.num_heads == (8 if name.endswith("-c+") else 1)
+        assert settings.epsilon == (0.005 if name.endswith("-c+") else 0)
+    assert METHODS["simclr-c+"].settings_type.preset("paper").temperature == 0.5
+    assert METHODS["barlow-twins-c+"].settings_type.preset("paper").off_diagonal_weight == 0.005
+
+
+C_PLUS = [name for name in IMAGES if name.endswith("-c+")]
+
+
+@pytest.mark.parametrize("name", C_PLUS)
+def test_one_head_is_the_plain_method_exactly(name):
+    plain, one_head = build_small(name.removesuffix("-c+")), build_small(name, num_heads=1)
+    batch = make_views(plain)
+    expected, got = plain.loss(batch), one_head.loss(batch)
+    assert expected.parts.keys() == got.parts.keys()
+    assert torch.equal(expected.total, got.total)
+
+
+def test_mmcr_takes_more_views():
+    method = build_small("mmcr", num_views=3)
+    batch = make_views(method)
+    assert batch.frames_BTCHW.shape[1] == method.frames_per_sample == 3
+    method.loss(batch).total.backward()
+
+
+def test_the_target_follows_by_the_momentum():
+    # m = 1 - (1 - 0.5)(cos(pi/2) + 1)/2 = 0.75 halfway: a quarter of the way from 0 to the network's weight.
+    method = build_small("byol", momentum=0.5)
+    before = method.encoder.resnet.conv1.weight.detach().clone()
+    method.target.encoder.resnet.conv1.weight.zero_()
+    method.after_step(0.5)
+    torch.testing.assert_close(method.target.encoder.resnet.conv1.weight, before / 4, rtol=1e-6, atol=0)
+    method.after_step(1.0)  # at the end of a run it stands still
+    torch.testing.assert_close(method.target.encoder.resnet.conv1.weight, before / 4, rtol=1e-6, atol=0)
+
+
+def test_all_wrong_settings_are_told_together():
+    settings = small_image_settings("simclr-c+", num_heads=9, epsilon=-1.0, temperature=0.001, encoder_width=12)
+    with pytest.raises(UserError) as told:
+        check_config(settings)
+    for line in (
+        "num_heads must not exceed units (8), got 9",
+        "epsilon must not be negative, got -1.0",
+        "temperature must be at least 0.025, got 0.001",
+        "encoder_width must be a positive multiple of 8, got 12",
+    ):
+        assert line in str(told.value)
+
+
+@pytest.mark.parametrize("name", IMAGES)
+def test_a_batch_of_one_is_refused(name):
+    method = build_small(name)
+    with pytest.raises(ValueError, match="batch normalisation needs at least 2 images in each process's batch, got 1"):
+        method.loss(make_views(method, size=1))
+
+
+def test_images_of_another_size_are_refused():
+    method = build_small("simclr")
+    with pytest.raises(ValueError, match="encoder built for frames .B, 3, 16, 16., got .4, 3, 32, 32"):
+        method.represent(torch.zeros(4, 3, 32, 32))
+
+
+def test_a_mean_for_another_number_of_channels_is_refused():
+    with pytest.raises(ValueError, match="mean needs one value for each of 1 channels, got .0.5, 0.5, 0.5."):
+        METHODS["simclr"](small_image_settings("simclr"), MethodContext((1, 16, 16), mean=(0.5, 0.5, 0.5)))
+
+
+@pytest.mark.parametrize("name", ["barlow-twins", "barlow-twins-c+"])
+def test_barlow_twins_normalises_outputs_as_the_code_that_the_paper_follows(name):
+    assert METHODS[name].settings_type.preset("paper").normalize_outputs
+    losses = {}
+    for normalize in (True, False):
+        method = build_small(name, normalize_outputs=normalize)
+        z, other = (method.charts(view) for view in view_features(method.encoder, make_views(method).frames_BTCHW))
+        if normalize:  # to length sqrt(D), D = 8 units
+            z, other = (8**0.5 * x / x.norm(dim=2, keepdim=True) for x in (z, other))
+        fresh = build_small(name, normalize_outputs=normalize)
+        losses[normalize] = fresh.loss(make_views(fresh)).parts["redundancy"]
+        torch.testing.assert_close(losses[normalize], barlow_twins(z, other), rtol=1e-4, atol=0)
+    assert losses[True] != losses[False]

@@ -1,0 +1,156 @@
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+from sklearn.metrics import f1_score
+from torch import nn
+
+from manicap.core.errors import UserError
+from manicap.domains.atari.evaluation import evaluate
+from manicap.probing.linear import LinearConfig, LinearProbes
+from manicap.probing.state_result import Evaluation, Predictions
+from tests.probing.conftest import block_contrast
+
+
+def short_probe(protocol, seed, quiet):
+    return LinearProbes(LinearConfig(max_epochs=12, learning_rate=0.03), protocol, seed, quiet)
+
+
+@pytest.fixture(scope="module")
+def evaluation(probe_store):
+    floors = {"majority": "majority", "dark": lambda frames: np.zeros((len(frames), 600))}
+    return evaluate(block_contrast, store=probe_store, probe=short_probe, floors=floors, quiet=True)
+
+
+def test_scores_are_those_of_its_predictions(evaluation, probe_store):
+    found = evaluation.predictions
+    assert len(found.rows) == evaluation.counts["frames_test"]
+    assert np.all(np.diff(found.rows) > 0)
+    # The corrected table has Pong's ball_x at RAM 49.
+    v = found.variables.index("ball_x")
+    np.testing.assert_array_equal(found.true[:, v], probe_store.ram[found.rows, 49])
+    expected = f1_score(found.true[:, v], found.decoded[:, v], average="weighted")
+    assert evaluation.scores.variables["ball_x"].f1 == pytest.approx(expected)
+    by_category = [
+        np.mean([evaluation.scores.variables[name].f1 for name in names]) for names in evaluation.categories.values()
+    ]
+    assert evaluation.f1 == pytest.approx(np.mean(by_category))
+
+
+def test_block_contrasts_beat_the_floors(evaluation):
+    assert evaluation.accuracy > evaluation.floors["majority"].accuracy + 0.1
+    # A constant encoder leaves the probe its bias: the most frequent class, or what a few steps make of it.
+    assert evaluation.floors["dark"].f1 < evaluation.f1 - 0.1
+
+
+def test_table_dict_and_json(evaluation):
+    text = str(evaluation)
+    first, second = text.splitlines()[:2]
+    assert "protocol fixed, annotations corrected, linear probe on 600 features, seed 0" in first
+    assert f"{evaluation.counts['frames_test']:,} test frames of a 3,200-step store" in second
+    for word in ("agent_localization", "  ball_x", "mean over categories", "majority", "dark", "F1", "accuracy"):
+        assert word in text
+    values = json.loads(evaluation.to_json())
+    assert "predictions" not in values
+    again = Evaluation.from_dict(values)
+    assert again == evaluation
+    assert str(again) == text
+    with pytest.raises(UserError, match="format 99"):
+        Evaluation.from_dict(values | {"format": 99})
+
+
+def test_predictions_survive_the_disk(evaluation, tmp_path):
+    sha256 = evaluation.predictions.save(tmp_path / "predictions.npz")
+    found = Predictions.load(tmp_path / "predictions.npz", sha256)
+    assert found.variables == evaluation.predictions.variables
+    np.testing.assert_array_equal(found.decoded, evaluation.predictions.decoded)
+
+
+def test_a_plain_sequential_and_width(probe_store, tmp_path):
+    torch.manual_seed(0)
+    encoder = nn.Sequential(nn.Conv2d(1, 4, 16, 16), nn.ReLU(), nn.Flatten()).eval()  # 4 x 13 x 10 features
+    options = {"store": probe_store, "probe": "knn", "quiet": True, "cache_dir": tmp_path, "seed": 3}
+    whole = evaluate(encoder, input="float", **options)
+    assert (whole.width, whole.feature_width) == (520, 520)
+    narrow = evaluate(encoder, input="float", width=32, **options)
+    assert (narrow.width, narrow.feature_width) == (32, 520)
+    assert "32 features projected from 520" in str(narrow)
+    assert len(list(tmp_path.glob("*.npy"))) == 1  # the projection reads the same features
+    assert whole.f1 > narrow.f1 > whole.floors["majority"].f1
+    with pytest.raises(UserError, match="width must be between 1 and the encoder's 520"):
+        evaluate(encoder, input="float", width=1000, **options)
+
+
+@pytest.mark.parametrize("probe", ["logistic", "knn"])
+def test_reference_protocol_samples_the_test_set(probe_store, probe):
+    options = {"store": probe_store, "probe": probe, "quiet": True, "annotation_set": "ari-2019"}
+    found = evaluate(block_contrast, protocol="reference", **options)
+    assert (found.protocol, found.annotation_set, found.probe) == ("reference", "ari-2019", probe)
+    # Scored on a sample: not the score of all predictions.
+    shares = (found.predictions.true == found.predictions.decoded).mean(0)
+    assert not np.allclose(shares, [score.accuracy for score in found.scores.variables.values()], atol=1e-12)
+    assert found.f1 > 0.3
+
+
+def test_the_same_call_gives_the_same_scores(probe_store, evaluation):
+    again = evaluate(block_contrast, store=probe_store, probe=short_probe, quiet=True)
+    assert again.scores == evaluation.scores
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"probe": "liner"}, "unknown probe 'liner'; did you mean 'linear'"),
+        ({"protocol": "fix"}, "unknown protocol"),
+        ({"annotation_set": "ari"}, "unknown annotation set"),
+        ({"input": "int8"}, "unknown input 'int8'; did you mean 'uint8'"),
+        ({"floors": ("untrained",)}, "floors={'untrained': encoder}"),
+        ({"game": "freeway"}, "is a store of pong, not of freeway"),
+        ({"store": "nowhere"}, "nowhere is not a sound store"),
+        ({"steps": 7}, "steps must be at least 8, got 7"),
+        ({"seed": -1}, "seed must not be negative, got -1"),
+        ({"seed": np.int64(3)}, r"seed must be of type int, got 3 \(int64\)"),
+        ({"width": 0}, "width must be at least 1, got 0"),
+        ({"batch_size": -1}, "batch_size must be at least 1, got -1"),
+        ({"normalization": (0.5, 0.0)}, r"normalization\[1\] must be positive, got 0.0"),
+        ({"normalization": (0.5,)}, "normalization must have 2 values, got 1"),
+    ],
+)
+def test_mistakes_are_named(probe_store, options, message):
+    with pytest.raises(UserError, match=message):
+        evaluate(block_contrast, **{"store": probe_store, "quiet": True} | options)
+
+
+def test_a_floor_measured_otherwise_is_refused(evaluation):
+    other = Evaluation.from_dict(evaluation.to_dict() | {"protocol": "reference", "seed": 7})
+    with pytest.raises(UserError, match="the floor 'x' was measured with another protocol and another seed"):
+        evaluation.add_floor("x", other)
+
+
+BOTH_ORDERS = [
+    "import manicap; f = manicap.evaluate; from manicap.probing.metrics import Scores; manicap.probing.metrics",
+    "from manicap.probing.metrics import Scores; import manicap; f = manicap.evaluate",
+    "import manicap.probing.metrics; from manicap import evaluate as f",
+]
+
+
+@pytest.mark.parametrize("imports", BOTH_ORDERS)
+def test_the_package_is_callable_and_importable(imports):
+    code = f"""
+{imports}
+import sys
+import manicap
+assert "torch" not in sys.modules
+assert manicap.evaluate is sys.modules["manicap.evaluate"]
+from manicap.core.errors import UserError
+try:
+    f(3, game="pong")
+except UserError as error:
+    assert "must be a function" in str(error)
+    print("called")
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout == "called\n", done.stderr

@@ -1,0 +1,167 @@
+import copy
+
+import numpy as np
+import pytest
+
+from manicap.core.errors import UserError
+from manicap.statistics.comparison import compare
+from manicap.probing.metrics import Score, Scores
+from manicap.probing.state_result import Evaluation
+
+VALUES = {"a": {0: 0.5, 1: 0.6, 2: 0.7}, "b": {0: 0.4, 1: 0.45, 2: 0.5}}
+
+
+def result(method, game, seed, f1, **changes):
+    evaluation = Evaluation(
+        game=game,
+        protocol="fixed",
+        annotation_set="corrected",
+        probe="linear",
+        probe_options={"batch_size": 64},
+        width=256,
+        feature_width=3456,
+        seed=0,
+        steps=100,
+        store=f"store of {game}",
+        encoder=None,
+        threads=1,
+        counts={"frames_train": 1, "frames_val": 1, "frames_test": 1},
+        categories={"agent": ("x",)},
+        scores=Scores(f1, f1 / 2, {"agent": Score(f1, f1 / 2)}, {"x": Score(f1, f1 / 2)}),
+        seconds={},
+    )
+    for key, value in changes.items():
+        setattr(evaluation, key, value)
+    return {"method": method, "game": game, "seed": seed, "evaluation": evaluation.to_dict()}
+
+
+@pytest.fixture
+def results():
+    return [result(method, "pong", seed, f1) for method, by_seed in VALUES.items() for seed, f1 in by_seed.items()]
+
+
+def test_rows_by_hand(results):
+    comparison = compare(results)
+    best, other = comparison.rows
+    assert (best.method, best.num_runs, best.num_games, best.versus, best.paired) == ("a", 3, 1, None, None)
+    assert best.mean == pytest.approx(0.6)
+    assert best.mean_interval.low >= 0.5
+    assert best.mean_interval.high <= 0.7
+    assert best.mean_interval.low < best.mean < best.mean_interval.high
+    # Differences b - a: -0.1, -0.15, -0.2; all of one sign: p = 2/8.
+    assert other.paired.difference == pytest.approx(-0.15)
+    assert other.paired.p_value == 0.25
+    assert compare(results) == comparison
+    assert "-0.150 to a (p = 0.250, 3 pairs)" in str(comparison)
+    assert compare(results, metric="accuracy").rows[0].mean == pytest.approx(0.3)
+    assert compare(results, baseline="b").rows[0].paired.difference == pytest.approx(0.15)
+
+
+def test_a_method_does_not_move_the_others_intervals(results):
+    before = {row.method: row.iqm_interval for row in compare(results).rows}
+    after = {row.method: row.iqm_interval for row in compare([*results, result("c", "pong", 0, 0.1)]).rows}
+    assert before.items() <= after.items()
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"protocol": "reference"}, r"differ in protocol: fixed \(a, b\), reference \(c\)"),
+        ({"annotation_set": "ari-2019"}, "differ in annotation set"),
+        ({"probe": "knn"}, "differ in probe:"),
+        ({"probe_options": {"batch_size": 512}}, "differ in probe options"),
+        ({"width": 3456}, r"differ in probe width: 256 \(a, b\), 3456 \(c\)"),
+        ({"store": "another"}, "on pong with seed 0 they were probed on different stores"),
+    ],
+)
+def test_what_differs_is_not_ranked_unless_asked(results, changes, message):
+    results.append(result("c", "pong", 0, 0.9, **changes))
+    with pytest.raises(UserError, match=message):
+        compare(results)
+    comparison = compare(results, allow_mismatch=True)
+    assert len(comparison.mismatches) == 1
+    assert f"not comparable: {comparison.mismatches[0]}" in str(comparison)
+
+
+def test_methods_on_different_games_are_not_ranked(results):
+    with pytest.raises(UserError, match="differ in games: a has pong, b has pong, c has freeway, pong"):
+        compare([*results, result("c", "pong", 0, 0.1), result("c", "freeway", 0, 0.1)])
+
+
+def test_mistakes_are_named(results):
+    with pytest.raises(UserError, match="a on pong with seed 0 is given twice"):
+        compare([*results, copy.deepcopy(results[0])])
+    with pytest.raises(UserError, match="no results"):
+        compare([])
+    with pytest.raises(UserError, match="unknown method 'dim'"):
+        compare(results, baseline="dim")
+
+
+def trained(method, game, seed, f1, **settings):
+    """A result that carries its run's config."""
+    config = {"game": game, "method": method, "seed": seed, "max_steps": 20, "settings": {"units": 256}}
+    config |= {key: value for key, value in settings.items() if key != "units"}
+    config["settings"] = {"units": settings.get("units", 256)}
+    return result(method, game, seed, f1) | {"pretrain_config": config}
+
+
+def test_trainings_that_differ_in_anything_but_the_seed_are_rows_of_their_own():
+    results = [trained("a", "pong", seed, 0.5 + seed / 10, max_steps=20) for seed in (0, 1)]
+    results += [trained("a", "pong", seed, 0.7 + seed / 10, max_steps=80) for seed in (0, 1)]
+    results += [trained("b", "pong", seed, 0.1, units=8) for seed in (0, 1)]
+    rows = {row.method: row for row in compare(results).rows}
+    # 'b' was trained in one way: nothing has to be said of it.
+    assert set(rows) == {"a (max steps 20)", "a (max steps 80)", "b"}
+    assert rows["a (max steps 20)"].mean == pytest.approx(0.55)
+    assert rows["a (max steps 80)"].mean == pytest.approx(0.75)
+    assert rows["a (max steps 20)"].paired.difference == pytest.approx(-0.2)
+    assert rows["a (max steps 20)"].paired.num_pairs == 2
+    by_settings = compare([trained("a", "pong", 0, 0.5, units=8), trained("a", "pong", 0, 0.6, units=9)])
+    assert [row.method for row in by_settings.rows] == ["a (units 9)", "a (units 8)"]
+
+
+def test_one_training_over_games_and_seeds_is_one_row():
+    results = [trained("a", game, seed, 0.5) for game in ("pong", "freeway") for seed in (0, 1)]
+    (row,) = compare(results).rows
+    assert (row.method, row.num_runs, row.num_games) == ("a", 4, 2)
+
+
+def test_what_a_preset_chooses_by_the_dataset_does_not_split_a_method():
+    def images(dataset, stem, recipe):
+        found = result("simclr", "pong", 0, 0.5) | {"dataset": dataset}
+        del found["game"]
+        config = {"dataset": dataset, "recipe": recipe, "settings": {"stem": stem}}
+        return found | {"pretrain_config": config}
+
+    own = [images("cifar10", "cifar10", "cifar10-tsai2021"), images("stl10", "stl10", "stl10-tsai2021")]
+    assert [row.method for row in compare(own).rows] == ["simclr"]
+    assert len(compare([*own, images("cifar10", "cifar10", "simclr")], allow_mismatch=True).rows) == 2
+
+
+def test_a_baseline_is_a_row_or_the_only_row_of_a_method():
+    results = [trained("a", "pong", 0, 0.5, max_steps=20), trained("a", "pong", 0, 0.6, max_steps=80)]
+    results.append(trained("b", "pong", 0, 0.1))
+    assert compare(results, baseline="b").rows[-1].versus is None
+    assert compare(results, baseline="a (max steps 20)").rows[0].versus == "a (max steps 20)"
+    with pytest.raises(UserError, match=r"unknown method 'a'; .*a \(max steps 20\), a \(max steps 80\), b"):
+        compare(results, baseline="a")
+
+
+def test_one_run_has_no_interval_and_one_pair_no_p_value():
+    comparison = compare([result("a", "pong", 0, 0.759), result("b", "pong", 0, 0.7)])
+    best, other = comparison.rows
+    assert (best.mean_interval, best.iqm_interval, other.paired.p_value) == (None, None, None)
+    text = str(comparison)
+    assert "[" not in text
+    assert "p =" not in text
+    assert "-0.059 to a (one pair)" in text
+    # One run on each of two games: still nothing to draw from.
+    (row,) = compare([result("a", "pong", 0, 0.5), result("a", "freeway", 0, 0.6)]).rows
+    assert row.mean_interval is None
+
+
+def test_two_games_are_stratified():
+    # All spread is between the games: drawing within each, nothing moves.
+    results = [result("a", game, seed, f1) for game, f1 in (("pong", 0.9), ("freeway", 0.1)) for seed in range(3)]
+    row = compare(results).rows[0]
+    np.testing.assert_allclose([row.mean_interval.low, row.mean_interval.high], 0.5)
