@@ -16,15 +16,31 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 BOTH_CORES = ("test_ray", "test_executors", "in_browser", "train/test_distributed")
 """Tests of several processes at a time: one worker takes them all, first, so that they do not meet each other."""
+LONG = ("train/test_resume", "bench/test_run", "train/test_loop", "train/test_image_runs", "campaign/")
+"""Modules that take the most time: the other worker begins with them, so that both end together."""
 
 
 def pytest_collection_modifyitems(items):
-    """For `--dist loadgroup`: a module is one worker's, so that its fixtures are made once."""
-    for item in items:
-        module = item.nodeid.split("::")[0]
-        several = any(name in module for name in BOTH_CORES)
-        item.add_marker(pytest.mark.xdist_group("both cores" if several else module))
-    items.sort(key=lambda item: item.get_closest_marker("xdist_group").args != ("both cores",))
+    items.sort(key=lambda item: (not _is_any(BOTH_CORES, item.nodeid), not _is_any(LONG, item.nodeid)))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """A module is one worker's, so that its fixtures are made once; BOTH_CORES count as one module.
+
+    The marker `xdist_group`, which is made for this, has no effect with pytest 9.2 and pytest-xdist 3.8.
+    """
+    from xdist.scheduler import LoadFileScheduling
+
+    class ByModule(LoadFileScheduling):
+        def _split_scope(self, nodeid):
+            return "both cores" if _is_any(BOTH_CORES, nodeid) else super()._split_scope(nodeid)
+
+    return ByModule(config, log)
+
+
+def _is_any(names, nodeid):
+    return any(name in nodeid.split("::")[0] for name in names)
 
 
 @pytest.fixture(scope="session")

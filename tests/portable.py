@@ -97,7 +97,7 @@ def run_suite(environment: dict[str, str], pytest_arguments: list[str], workers:
     report.unlink(missing_ok=True)
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", f"--junitxml={report}", *pytest_arguments]
     if workers:
-        command += ["-n", str(workers), "--dist", "loadgroup", "--no-loadscope-reorder"]
+        command += ["-n", str(workers), "--dist", "loadfile", "--no-loadscope-reorder"]
     started = time.monotonic()
     with log.open("w") as file:
         subprocess.run(command, cwd=ROOT, env=environment, stdout=file, stderr=subprocess.STDOUT)

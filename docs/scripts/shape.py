@@ -88,7 +88,8 @@ def calls_to_the_loss(root: Path) -> list[str]:
     """Functions of the package from the command to the loss of its first step."""
     with tempfile.TemporaryDirectory() as place:
         environment = {**os.environ, "PYTHONPATH": str(root), "OMP_NUM_THREADS": "1"}
-        ended = subprocess.run([sys.executable, "-c", CALLS], cwd=place, env=environment, text=True, capture_output=True)
+        command = [sys.executable, "-c", CALLS]
+        ended = subprocess.run(command, cwd=place, env=environment, text=True, capture_output=True)
     lines = [line for line in ended.stdout.splitlines() if line.startswith("CALLS")]
     if not lines:
         sys.exit(ended.stderr)

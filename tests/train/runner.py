@@ -11,6 +11,8 @@ import threading
 import time
 from pathlib import Path
 
+import torch._dynamo  # noqa: F401 - torch loads it with the first optimizer, in seconds: once here for all children
+
 from manicap.core.errors import Interruption
 from manicap.train.loop import Run, pretrain
 from manicap.train.setup import Execution
