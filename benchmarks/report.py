@@ -19,7 +19,7 @@ LIMIT_SECONDS, LIMIT_BYTES = 20, 5_000_000
 
 
 def main() -> None:
-    grid = read_grid(ROOT / "configs/table1.toml")
+    grid = read_grid(Path("table1"))
     with tempfile.TemporaryDirectory() as scratch:
         runs_dir, out = Path(scratch) / "runs", Path(scratch) / "report"
         for cell in grid.cells:

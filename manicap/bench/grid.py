@@ -25,6 +25,7 @@
 """
 
 import dataclasses
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -43,6 +44,7 @@ from manicap.domains.run_config import RunConfig, plain_config, typed_config
 from manicap.jobs.checks import job_problems
 from manicap.train.device import DeviceName, Precision
 
+OWN_GRIDS = Path(__file__).parent.parent / "grids"
 NOT_OVERRIDDEN = ("domain", "game", "dataset", "method", "seed", "settings")
 """Fields of a run that the grid's lists decide."""
 
@@ -145,8 +147,16 @@ class Grid:
 
 
 def read_grid(path: Path) -> Grid:
-    """The grid of a file, or one `UserError` with everything that is wrong in it."""
-    return build_grid(read_toml_table(path, "grid file"), path.stem, source=str(path))
+    """The grid of a file, or of a name that comes with the package; one `UserError` with everything wrong in it."""
+    found = OWN_GRIDS / f"{path}.toml" if str(path) in own_grids() and not path.exists() else path
+    if not os.path.lexists(found) and not path.suffix:
+        raise UserError(f"{unknown_choice('grid', str(path), own_grids())}, or give the path of a file")
+    return build_grid(read_toml_table(found, "grid file"), found.stem, source=str(found))
+
+
+def own_grids() -> list[str]:
+    """Names of the grids that come with the package: the paper's tables and figures, and small versions of them."""
+    return sorted(path.stem for path in OWN_GRIDS.glob("*.toml"))
 
 
 def build_grid(values: Mapping[str, Any], name: str, source: str = "grid") -> Grid:

@@ -22,14 +22,16 @@ from manicap.core.ranges import Range, Threads
 from manicap.report.grid_report import write_grid_report
 from manicap.report.pages import write_page
 
-GridPath = Annotated[Path, tyro.conf.Positional, tyro.conf.arg(help="Grid file, such as configs/laptop.toml.")]
+GridPath = Annotated[
+    Path, tyro.conf.Positional, tyro.conf.arg(help="A grid that comes with manicap, such as laptop, or a file.")
+]
 
 
 def plan(grid: GridPath, threads: Threads | None = None, runs_dir: Path = RUNS_DIR, data_dir: Path = DATA_DIR) -> None:
     """Show the runs of a grid, what is done, what is left, and an estimate of the hours from a few measured steps.
 
     Args:
-        grid: Grid file.
+        grid: Name of a grid that comes with manicap, or a file.
         threads: CPU threads of a run; the grid's, or all cores, if absent.
         runs_dir: Where runs live.
         data_dir: Where stores live.
@@ -74,12 +76,12 @@ def run(
     """Finish a grid: collect, train and probe what is left, then write its report.
 
     Stop it at any moment; the same call goes on. Cells that fail are recorded, the others go on. Several calls of the
-    same grid share the work. Minutes on two cores: manicap bench run configs/laptop.toml
+    same grid share the work. Minutes on two cores: manicap bench run laptop
 
-    On a cluster: manicap bench run configs/table1.toml --executor ray --address auto --threads 4
+    On a cluster: manicap bench run table1 --executor ray --address auto --threads 4
 
     Args:
-        grid: Grid file.
+        grid: Name of a grid that comes with manicap, or a file.
         executor: serial, processes (several on this machine) or ray (a cluster).
         workers: Processes at a time; as many as cores if absent.
         threads: CPU threads of a run; the grid's, or the cores divided among the workers, if absent.
@@ -112,7 +114,7 @@ def status(grid: GridPath, runs_dir: Path = RUNS_DIR) -> None:
     """Show where the runs of a grid are, also while they are computed.
 
     Args:
-        grid: Grid file.
+        grid: Name of a grid that comes with manicap, or a file.
         runs_dir: Where runs live.
     """
     loaded = read_grid(grid)
@@ -131,7 +133,7 @@ def report(grid: GridPath, out: Path | None = None, runs_dir: Path = RUNS_DIR) -
     Markdown, LaTeX and CSV in the paper's layout, figures as SVG and PDF, and report.html, which needs nothing else.
 
     Args:
-        grid: Grid file.
+        grid: Name of a grid that comes with manicap, or a file.
         out: Directory of the report; reports/NAME if absent.
         runs_dir: Where runs live.
     """

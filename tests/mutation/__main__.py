@@ -27,7 +27,7 @@ ROOT = Path(__file__).parent.parent.parent
 FOLDERS = ("manicap/losses", "manicap/algorithms", "manicap/nn")
 Stages = tuple[list[str], list[str]]
 """The tests nearest to a file, and the others; two, because collecting tests takes longer than most failures."""
-COPIED = ("manicap", "tests", "docs", "configs", "pyproject.toml", "README.md", "CHANGELOG.md")
+COPIED = ("manicap", "tests", "docs", "pyproject.toml", "README.md", "CHANGELOG.md")
 
 
 def main() -> int:
