@@ -7,9 +7,9 @@ import torch
 
 from manicap.algorithms import METHODS
 from manicap.algorithms.base import Batch, MethodContext
-from tests.literal import mmcr, norm
 from tests.algorithms.small import small_settings
 from tests.algorithms.small_images import IMAGE_C_PLUS, build_small, make_views
+from tests.literal import mmcr, norm
 
 
 def build(name, **changes):

@@ -9,14 +9,15 @@ import numpy as np
 import pytest
 import torch
 
+from manicap.algorithms import METHODS, find_method
+from manicap.algorithms.base import Batch, MethodContext
 from manicap.atari.protocol import FIXED
 from manicap.atari.splits import Part
 from manicap.core.config import write_toml
 from manicap.core.errors import UserError
-from manicap.algorithms import METHODS, find_method
-from manicap.algorithms.base import Batch, MethodContext
-from manicap.train.batches import Samples
-from manicap.domains.atari.config import atari_preset, read_config
+from manicap.domains.atari.config import atari_preset
+from manicap.domains.atari.samples import FrameSamples
+from manicap.train.config_file import read_run_config
 from manicap.train.device import cpu_survives_bfloat16
 from tests.algorithms.small import ATARI, TRAINED, small_config, small_settings
 
@@ -36,7 +37,7 @@ def make_batch(pong_store):
     def make(method, size=6, dtype=torch.uint8):
         lane = pong_store.episodes[0]
         part = Part("train", np.arange(lane["length"]), np.zeros(lane["length"], np.int64))
-        samples = Samples(pong_store, part, FIXED, method.frames_per_sample)
+        samples = FrameSamples(pong_store, part, FIXED, method.frames_per_sample)
         rows = samples.rows(np.linspace(40, len(samples.first) - 1, size).astype(int))
         frames = torch.from_numpy(pong_store.frames[rows.ravel()]).unflatten(0, rows.shape).unsqueeze(2)
         if dtype.is_floating_point:

@@ -9,6 +9,8 @@ import torch
 from torch import Tensor
 
 from manicap.algorithms.base import Batch, Method
+from tests.algorithms.small import IMAGES
+from tests.algorithms.small_images import build_small, make_views
 from tests.literal import (
     barlow_twins_of_pair,
     byol_of_pair,
@@ -22,8 +24,6 @@ from tests.literal import (
     vicreg_of_pair,
 )
 from tests.literal_networks import assert_same_loss_and_gradients, head_outputs, scramble
-from tests.algorithms.small import IMAGES
-from tests.algorithms.small_images import build_small, make_views
 
 SIZE = 6
 

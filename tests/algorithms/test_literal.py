@@ -13,9 +13,9 @@ from torch.nn.functional import cross_entropy, softplus
 
 from manicap.algorithms import METHODS
 from manicap.algorithms.base import Batch, Method, MethodContext
+from tests.algorithms.small import TRAINED
 from tests.literal import literal_dim_c, literal_dim_uac, mmcr, norm, ua
 from tests.literal_networks import assert_same_loss_and_gradients, head_outputs, nature, scramble
-from tests.algorithms.small import TRAINED
 
 B, HEIGHT, WIDTH = 5, 84, 100
 SMALL = {
