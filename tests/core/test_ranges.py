@@ -14,6 +14,8 @@ from typing import Annotated, Any
 import pytest
 
 import manicap
+from manicap.algorithms import METHODS
+from manicap.algorithms.base import Settings
 from manicap.cli.main import COMMANDS
 from manicap.core.config import check_arguments, check_config, config_problems, from_dict
 from manicap.core.errors import UserError
@@ -29,9 +31,8 @@ from manicap.core.ranges import (
     component,
     shown,
 )
-from manicap.algorithms import METHODS
-from manicap.algorithms.base import Settings
-from manicap.domains.atari.config import typed_config
+from manicap.domains.base import DOMAINS
+from manicap.domains.run_config import typed_config
 
 NO_CONFIGS = {"MethodContext", "Protocol"}
 """Dataclasses of numbers that no user can give."""
@@ -52,8 +53,10 @@ def configs() -> dict[str, type]:
             named = name.endswith(("Config", "Settings", "Execution", "File", "Recipe"))
             if inspect.isclass(item) and dataclasses.is_dataclass(item) and (named or hasattr(item, "problems")):
                 found[f"{item.__module__}.{name}"] = item
-    for name in METHODS:
-        found[f"config of {name}"] = typed_config(name)
+    for domain in DOMAINS:
+        for name in METHODS:
+            if METHODS[name].kind in DOMAINS[domain].kinds:
+                found[f"config of {name} on {domain}"] = typed_config(domain, name)
     for name in COMMANDS:
         for hint in typing.get_type_hints(COMMANDS[name].load()).values():
             if dataclasses.is_dataclass(hint):

@@ -3,9 +3,12 @@
 import numpy as np
 
 from manicap.core.config import config_hash, to_dict
-from manicap.core.results import write_result
 from manicap.core.sealed import write_sealed
 from manicap.core.seeding import numpy_generator
+from manicap.domains.result import RunResult, TrainingFacts
+from manicap.probing.class_result import ClassEvaluation, ClassScores
+from manicap.probing.metrics import Score, Scores
+from manicap.probing.state_result import StateEvaluation
 from manicap.train.encoder_files import FORMAT
 from manicap.train.logs import METRICS, LogFile
 from manicap.train.record import RunRecord
@@ -18,8 +21,47 @@ def synthetic_score(cell, evaluation):
     return float(np.clip(level + 0.02 * rng.standard_normal(), 0, 1))
 
 
-def scores_of(cell, value):
-    return {"f1": value, "accuracy": min(1.0, value + 0.02)} if cell.config.domain == "atari" else {"accuracy": value}
+def made_up_evaluation(config, evaluation, value, encoder="made up"):
+    """Of state variables or of classes, whose every score is `value`."""
+    common = {
+        "subject": config.subject,
+        "protocol": evaluation.protocol,
+        "probe": evaluation.probe,
+        "probe_options": {},
+        "width": 3456,
+        "seed": config.seed,
+        "store": "made up",
+        "encoder": encoder,
+        "threads": 1,
+        "seconds": {},
+    }
+    if config.domain == "images":
+        scores = ClassScores(value, None, {"cat": value})
+        return ClassEvaluation(**common, scores=scores, counts={"train": 1, "test": 1})
+    score = Score(value, min(1.0, value + 0.02))
+    return StateEvaluation(
+        **common,
+        annotation_set=evaluation.annotation_set,
+        feature_width=3456,
+        steps=evaluation.probe_steps,
+        counts={"frames_train": 1, "frames_val": 1, "frames_test": 1},
+        categories={"agent_localization": ("player_x",)},
+        kinds={"player_x": "place"},
+        scores=Scores(score.f1, score.accuracy, {"agent_localization": score}, {"player_x": score}),
+    )
+
+
+def made_up_result(config, evaluation, value=0.5, encoder="made up", precision="float32"):
+    """A result as a job leaves it."""
+    return RunResult(
+        config=config,
+        evaluation_config=evaluation,
+        training=TrainingFacts(steps=125_000, epochs=100, best_epoch=99, weights="best", precision=precision),
+        encoder=encoder,
+        evaluation=made_up_evaluation(config, evaluation, value, encoder),
+        versions={},
+        predictions_sha256="made up",
+    )
 
 
 def write_synthetic_run(runs_dir, cell, score=synthetic_score, validations=100, with_page=True):
@@ -28,18 +70,9 @@ def write_synthetic_run(runs_dir, cell, score=synthetic_score, validations=100, 
     sha256 = cell.name.encode().hex()
     write_sealed(run_dir / "encoder.json", {"format": FORMAT, "sha256": {"chosen": sha256}})
     for evaluation in cell.evaluations:
-        value = score(cell, evaluation)
-        result = {
-            "game" if cell.config.domain == "atari" else "dataset": cell.config.subject,
-            "method": cell.config.method,
-            "seed": cell.config.seed,
-            "encoder": f"{sha256}-{evaluation.probe_input}",
-            "evaluation_config": to_dict(evaluation),
-            "pretrain_config": to_dict(cell.config),
-            "training": {"steps": 125_000, "epochs": 100, "best_epoch": 99, "weights": "best"},
-            "evaluation": {"scores": scores_of(cell, value), "width": 3456},
-        }
-        write_result(run_dir / "results" / f"{config_hash(evaluation)}.json", result)
+        value, encoder = score(cell, evaluation), f"{sha256}-{evaluation.probe_input}"
+        result = made_up_result(cell.config, evaluation, value, encoder)
+        result.write(run_dir / "results" / f"{config_hash(evaluation)}.json")
     lines = []
     for epoch in range(validations):
         for step in range(60):

@@ -1,26 +1,35 @@
 import hashlib
+import math
 from dataclasses import replace
 
 import pytest
 
 from manicap.core.errors import UserError
 from manicap.core.results import write_result
+from manicap.diagnostics.runs import HeadFindings, ManifoldCapacity, RunDiagnosis
+from manicap.domains.atari.diagnosis import AtariDiagnosisConfig
 from manicap.report.contents import Diagnosis, Fact
 from manicap.report.diagnostics import capacity_rows, measure_rows, observation_charts, read_diagnosis
 from manicap.report.page import build_page
 from manicap.train.logs import DIAGNOSTICS, LogFile
 from manicap.train.record import RunRecord
 
-RESULT = {
-    "measures": {"effective_rank": 82.674, "decay_exponent": None},
-    "manifold_capacity": {"ball_x": {"capacity": 0.1772, "radius": 1.26, "dimension": 8.94}},
-    "alarms": ["rank collapse: ..."],
-    "notes": [],
-}
+RESULT = RunDiagnosis(
+    domain="atari",
+    subject="pong",
+    method="dim-c+",
+    seed=0,
+    encoder="abc",
+    width=3456,
+    config=AtariDiagnosisConfig(),
+    measures={"effective_rank": 82.674, "decay_exponent": math.nan, "effective_rank_centered": 1.0},
+    capacities={"ball_x": ManifoldCapacity(0.1772, 1.26, 8.94, 4)},
+    heads=HeadFindings(notes=["no heads"]),
+)
 
 
 def test_a_measure_that_a_run_lacks_is_a_dash_and_an_undefined_one_says_so():
-    other = {**RESULT, "measures": {"head_cosine": 0.5}, "manifold_capacity": {}}
+    other = replace(RESULT, measures={"head_cosine": 0.5}, capacities={})
     rows = dict(measure_rows([RESULT, other]))
     assert rows["effective rank (RankMe)"] == ["82.67", "–"]
     assert rows["eigenvalue decay (alpha)"] == ["undefined", "–"]
@@ -30,7 +39,7 @@ def test_a_measure_that_a_run_lacks_is_a_dash_and_an_undefined_one_says_so():
 
 def test_the_page_shows_what_lies_beside_the_run(tmp_path, example):
     assert read_diagnosis(tmp_path) is None
-    write_result(tmp_path / "diagnostics.json", RESULT)
+    RESULT.write(tmp_path / "diagnostics.json")
     (tmp_path / "nerve.svg").write_text("<svg/>")
     nerve = {"nerve": {"betti_numbers": [1, 1], "threshold": 0.05}}
     write_result(tmp_path / "nerve.json", {**nerve, "drawing_sha256": hashlib.sha256(b"<svg/>").hexdigest()})

@@ -10,12 +10,12 @@ import pytest
 from manicap.bench.cell import Outcome, write_error
 from manicap.bench.grid import build_grid
 from manicap.bench.scores import Curve, gather_scores
-from manicap.statistics.estimates import Interval
 from manicap.report.grid_figures import draw_all, inline_svg, mean_curve
 from manicap.report.grid_report import write_grid_report
 from manicap.report.grid_summary import Summary, summaries
 from manicap.report.grid_tables import latex, markdown, runs_csv, table_csv
 from manicap.report.names import slug, unique
+from manicap.statistics.estimates import Interval
 from tests.report.synthetic_runs import write_synthetic_run
 
 VALUES = {

@@ -5,7 +5,8 @@ import torch
 from manicap.atari.protocol import FIXED, REFERENCE
 from manicap.atari.splits import pretrain_splits
 from manicap.core.errors import UserError
-from manicap.train.batches import Batches, FrameSource, Samples
+from manicap.domains.atari.samples import FrameSamples, FrameSource
+from manicap.train.batches import Batches
 
 
 @pytest.fixture
@@ -18,14 +19,14 @@ def life_of(store, rows):
 
 
 def test_pairs_never_cross_the_end_of_a_life_under_fixed(breakout_store, train_part):
-    batches = Batches(Samples(breakout_store, train_part, FIXED, 2), 16, seed=0, split="train")
+    batches = Batches(FrameSamples(breakout_store, train_part, FIXED, 2), 16, seed=0, split="train")
     for rows in batches.epoch(0):
         assert (rows[:, 1] == rows[:, 0] + 1).all()
         assert (life_of(breakout_store, rows[:, 0]) == life_of(breakout_store, rows[:, 1])).all()
 
 
 def test_pairs_wrap_inside_a_life_under_reference(breakout_store, train_part):
-    samples = Samples(breakout_store, train_part, REFERENCE, 2)
+    samples = FrameSamples(breakout_store, train_part, REFERENCE, 2)
     rows = samples.rows(np.arange(len(samples.first)))
     assert (life_of(breakout_store, rows[:, 0]) == life_of(breakout_store, rows[:, 1])).all()
     wrapped = rows[rows[:, 1] != rows[:, 0] + 1]
@@ -35,7 +36,7 @@ def test_pairs_wrap_inside_a_life_under_reference(breakout_store, train_part):
 
 @pytest.mark.parametrize("frames", [1, 3, 10])
 def test_windows_stay_inside_a_life_and_reach_its_end(breakout_store, train_part, frames):
-    samples = Samples(breakout_store, train_part, FIXED, frames)
+    samples = FrameSamples(breakout_store, train_part, FIXED, frames)
     rows = samples.rows(np.arange(len(samples.first)))
     assert rows.shape[1] == frames
     assert (life_of(breakout_store, rows[:, 0]) == life_of(breakout_store, rows[:, -1])).all()
@@ -44,7 +45,7 @@ def test_windows_stay_inside_a_life_and_reach_its_end(breakout_store, train_part
 
 
 def test_an_epoch_shows_every_pair_at_most_once_and_drops_less_than_a_batch(breakout_store, train_part):
-    samples = Samples(breakout_store, train_part, FIXED, 2)
+    samples = FrameSamples(breakout_store, train_part, FIXED, 2)
     batches = Batches(samples, 16, seed=0, split="train")
     seen = np.concatenate([rows[:, 0] for rows in batches.epoch(0)])
     assert len(np.unique(seen)) == len(seen)
@@ -52,7 +53,7 @@ def test_an_epoch_shows_every_pair_at_most_once_and_drops_less_than_a_batch(brea
 
 
 def test_the_order_depends_on_seed_and_epoch_alone(breakout_store, train_part):
-    batches = Batches(Samples(breakout_store, train_part, FIXED, 2), 16, seed=0, split="train")
+    batches = Batches(FrameSamples(breakout_store, train_part, FIXED, 2), 16, seed=0, split="train")
     first = list(batches.epoch(3))
     assert all(np.array_equal(a, b) for a, b in zip(first, batches.epoch(3), strict=True))
     assert not np.array_equal(first[0], next(iter(batches.epoch(4))))
@@ -61,7 +62,7 @@ def test_the_order_depends_on_seed_and_epoch_alone(breakout_store, train_part):
 
 
 def test_reference_draws_lives_equally_often_whatever_their_length(breakout_store, train_part):
-    samples = Samples(breakout_store, train_part, REFERENCE, 2)
+    samples = FrameSamples(breakout_store, train_part, REFERENCE, 2)
     rng = np.random.default_rng(0)
     lives = np.concatenate([life_of(breakout_store, samples.rows(samples.order(rng))[:, 0]) for _ in range(40)])
     counts = np.unique(lives, return_counts=True)[1]
@@ -72,7 +73,7 @@ def test_reference_draws_lives_equally_often_whatever_their_length(breakout_stor
 
 
 def test_ranks_share_every_batch_without_overlap(breakout_store, train_part):
-    samples = Samples(breakout_store, train_part, FIXED, 2)
+    samples = FrameSamples(breakout_store, train_part, FIXED, 2)
     whole = Batches(samples, 16, 0, "train")
     parts = [Batches(samples, 16, 0, "train", rank, 2) for rank in range(2)]
     for rows, first, second in zip(whole.epoch(0), parts[0].epoch(0), parts[1].epoch(0), strict=True):
@@ -81,7 +82,7 @@ def test_ranks_share_every_batch_without_overlap(breakout_store, train_part):
 
 def test_a_batch_that_does_not_divide_over_the_processes_is_refused(breakout_store, train_part):
     with pytest.raises(UserError, match="a batch of 16 cannot be divided over 3 processes"):
-        Batches(Samples(breakout_store, train_part, FIXED, 2), 16, 0, "train", 0, 3)
+        Batches(FrameSamples(breakout_store, train_part, FIXED, 2), 16, 0, "train", 0, 3)
 
 
 def test_frames_from_the_device_equal_frames_from_the_map(breakout_store):

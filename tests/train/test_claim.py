@@ -9,7 +9,7 @@ from manicap.core.errors import Failure, UserError
 from manicap.core.files import SCRATCH_SUFFIX
 from manicap.diagnostics.training import measure_batch
 from manicap.train.checkpoint import CheckpointStore
-from manicap.domains.atari.config import read_config
+from manicap.train.config_file import read_run_config
 from manicap.train.loop import Run, pretrain
 from manicap.train.setup import Execution
 from tests.algorithms.small import small_config
@@ -80,7 +80,7 @@ def test_a_value_changed_in_config_toml_is_noticed(finished, tmp_path):
     with pytest.raises(
         UserError, match=r"config\.toml has changed since the run was begun: config\.seed was 0 and is 1"
     ):
-        read_config(path)
+        read_run_config(tmp_path / "run")
 
 
 @pytest.mark.parametrize("content", [b"", b"[]", b'{"format": 1}', b"\xff"])

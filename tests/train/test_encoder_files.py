@@ -12,7 +12,8 @@ import torch
 from manicap import load_encoder
 from manicap.core.errors import UserError
 from manicap.core.sealed import read_sealed, write_sealed
-from manicap.train.encoder_files import load_trained_method, write_weights
+from manicap.train.encoder_files import write_weights
+from manicap.train.finished import FinishedRun
 from tests.algorithms.small import small_config
 from tests.train.runner import run_to_end
 
@@ -138,7 +139,7 @@ def test_a_damaged_finished_run_is_told_by_the_same_call(name, damage, runs, dat
 
 def test_the_training_parts_are_kept_without_the_optimizer(runs):
     run_dir = runs / "dim-c+"
-    method = load_trained_method(run_dir)
+    method = FinishedRun(run_dir).trained_method()
     assert {value.device.type for value in method.state_dict().values()} == {"cpu"}
     last = load_encoder(run_dir, weights="last").method.encoder.state_dict()
     assert all(torch.equal(value, last[name]) for name, value in method.encoder.state_dict().items())
@@ -156,6 +157,6 @@ def test_a_damaged_file_of_training_parts_is_refused_and_a_removed_one_is_none(r
     content[-5] ^= 1
     path.write_bytes(content)
     with pytest.raises(UserError, match=r"training\.safetensors is not the file that was saved"):
-        load_trained_method(run_dir)
+        FinishedRun(run_dir).trained_method()
     path.unlink()
-    assert load_trained_method(run_dir) is None
+    assert FinishedRun(run_dir).trained_method() is None

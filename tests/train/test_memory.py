@@ -1,11 +1,11 @@
 import pytest
 
-from manicap.core.errors import UserError
 from manicap.algorithms.base import MethodContext
 from manicap.algorithms.dim_c_plus import DIMCPlusSettings
 from manicap.algorithms.st_dim import STDIMSettings
-from manicap.train import memory
+from manicap.core.errors import UserError
 from manicap.domains.atari.config import AtariConfig
+from manicap.train import memory
 from manicap.train.memory import require_memory
 from manicap.train.setup import build_method
 

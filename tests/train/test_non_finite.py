@@ -5,9 +5,9 @@ import math
 import pytest
 import torch
 
-from manicap.core.errors import Failure
 from manicap.algorithms.base import LossOutput
 from manicap.algorithms.st_dim import STDIM
+from manicap.core.errors import Failure
 from manicap.train.checkpoint import CheckpointStore
 from manicap.train.loop import Run
 from manicap.train.non_finite import NonFiniteCount

@@ -12,7 +12,8 @@ from manicap.atari.protocol import FIXED, REFERENCE
 from manicap.atari.splits import Part
 from manicap.atari.store import EPISODE, StoreConfig, write_manifest
 from manicap.core.errors import UserError
-from manicap.train.batches import Batches, Samples, windows_per_epoch
+from manicap.domains.atari.samples import FrameSamples, windows_per_epoch
+from manicap.train.batches import Batches
 
 LENGTHS = (9, 10, 11, 35, 9, 40)
 T = 10
@@ -43,7 +44,7 @@ def part():
 @pytest.mark.parametrize("protocol", [FIXED, REFERENCE], ids=lambda protocol: protocol.name)
 def test_an_epoch_has_T_windows_for_every_life_of_T_frames(store, part, protocol):
     # Four lives are long enough: 4 x 10 windows, 5 batches of 8. Every frame once would be 114 // 10 = 11 windows.
-    samples = Samples(store, part, protocol, T)
+    samples = FrameSamples(store, part, protocol, T)
     assert samples.per_epoch == 40
     batches = Batches(samples, 8, seed=0, split="train")
     assert batches.num_batches == 5
@@ -66,7 +67,7 @@ def test_short_windows_still_show_as_many_frames_as_there_are():
 
 @pytest.mark.parametrize("protocol", [FIXED, REFERENCE], ids=lambda protocol: protocol.name)
 def test_windows_begin_at_every_place_that_leaves_T_frames_of_the_life(store, part, protocol):
-    samples = Samples(store, part, protocol, T)
+    samples = FrameSamples(store, part, protocol, T)
     starts = store.episodes["start"]
     expected = [start + i for start, count in zip(starts, BEGINNINGS, strict=True) for i in range(count)]
     rows = samples.rows(np.arange(len(samples.first)))
@@ -78,11 +79,11 @@ def test_windows_begin_at_every_place_that_leaves_T_frames_of_the_life(store, pa
 
 
 def test_fixed_draws_every_window_equally_often(store, part):
-    samples = Samples(store, part, FIXED, T)
+    samples = FrameSamples(store, part, FIXED, T)
     # 40 of 60 windows: none twice.
     assert len(np.unique(samples.order(np.random.default_rng(0)))) == 40
     # Lives of 10 and 11 frames have 3 windows, and an epoch has 20: each comes 6 or 7 times.
-    short = Samples(store, Part("train", *few_windows(store)), FIXED, T)
+    short = FrameSamples(store, Part("train", *few_windows(store)), FIXED, T)
     assert (len(short.first), short.per_epoch) == (3, 20)
     counts = np.bincount(short.order(np.random.default_rng(0)))
     assert counts.tolist() in ([7, 7, 6], [7, 6, 7], [6, 7, 7])
@@ -95,7 +96,7 @@ def few_windows(store):
 
 
 def test_reference_draws_every_life_equally_often(store, part):
-    samples = Samples(store, part, REFERENCE, T)
+    samples = FrameSamples(store, part, REFERENCE, T)
     drawn = np.concatenate([samples.order(np.random.default_rng(i)) for i in range(100)])
     life = np.searchsorted(store.episodes["start"], samples.rows(drawn)[:, 0], side="right") - 1
     counts = np.bincount(life, minlength=6)
@@ -106,9 +107,9 @@ def test_reference_draws_every_life_equally_often(store, part):
 
 @pytest.mark.parametrize("protocol", [FIXED, REFERENCE], ids=lambda protocol: protocol.name)
 def test_a_resumed_epoch_goes_on_with_the_same_windows(store, part, protocol):
-    batches = Batches(Samples(store, part, protocol, T), 8, seed=3, split="train")
+    batches = Batches(FrameSamples(store, part, protocol, T), 8, seed=3, split="train")
     whole = list(batches.epoch(2))
-    again = Batches(Samples(store, part, protocol, T), 8, seed=3, split="train")
+    again = Batches(FrameSamples(store, part, protocol, T), 8, seed=3, split="train")
     assert all(np.array_equal(a, b) for a, b in zip(whole[3:], again.epoch(2, start=3), strict=True))
     assert not np.array_equal(whole[0], next(iter(batches.epoch(1))))
 
@@ -116,4 +117,4 @@ def test_a_resumed_epoch_goes_on_with_the_same_windows(store, part, protocol):
 @pytest.mark.parametrize("protocol", [FIXED, REFERENCE], ids=lambda protocol: protocol.name)
 def test_lives_that_are_all_too_short_are_refused(store, part, protocol):
     with pytest.raises(UserError, match=r"0 samples of 41 frames.*take shorter sequences or take a smaller batch"):
-        Batches(Samples(store, part, protocol, 41), 8, seed=0, split="train")
+        Batches(FrameSamples(store, part, protocol, 41), 8, seed=0, split="train")
