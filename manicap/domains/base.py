@@ -230,9 +230,11 @@ class Domain(ABC):
         """A run's settings for comparing with the paper's."""
         return to_dict(config)
 
-    def resolved(self, values: Mapping[str, Any], paper: "EvaluationConfig", config: "RunConfig") -> Mapping[str, Any]:
+    def evaluation_values(
+        self, evaluation: "EvaluationConfig", paper: "EvaluationConfig", config: "RunConfig"
+    ) -> dict[str, Any]:
         """An evaluation's settings for comparing with the paper's: with what `auto` stands for."""
-        return values
+        return to_dict(evaluation)
 
     # Costs
 

@@ -11,7 +11,7 @@ from typing import Any, Self
 from manicap.core.config import from_dict, to_dict
 from manicap.core.errors import UserError
 from manicap.core.results import read_result, write_result
-from manicap.domains.base import Domain, find_domain
+from manicap.domains.base import Domain, Published, find_domain
 from manicap.domains.evaluation import Evaluation, EvaluationConfig
 from manicap.domains.run_config import RunConfig, config_from_dict
 
@@ -51,6 +51,11 @@ class RunResult:
     @property
     def subject(self) -> str:
         return self.config.subject
+
+    @property
+    def published(self) -> list[Published]:
+        """What the paper prints for what was learned from."""
+        return self.domain.published(self.config.full_subject)
 
     @property
     def method(self) -> str:

@@ -61,6 +61,11 @@ class RunConfig(Subject):
         raise NotImplementedError
 
     @property
+    def full_subject(self) -> str:
+        """The same as it was given: a folder's path, which may end in the name of a dataset that it is not."""
+        return str(getattr(self, find_domain(self.domain).subject_field))
+
+    @property
     def run_name(self) -> str:
         """`pong-dim-c+-s0-1a2b3c4d`"""
         subject, method = component(self.subject, self.domain), component(self.method, "method")

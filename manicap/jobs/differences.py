@@ -7,7 +7,6 @@ Fields that need not agree are listed here; one that is added to a config is com
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from manicap.core.config import to_dict
 from manicap.domains.result import RunResult
 
 PAPER = "arXiv 2405.13848"
@@ -30,13 +29,13 @@ PAPER_PRECISION = "float32"
 def differences_from_paper(result: RunResult, num_seeds: int) -> list[str]:
     """Every setting that is not the paper's, in words; none for a result that the paper has no number for."""
     domain = result.domain
-    paper = domain.paper_setting(result.subject, result.method)
+    paper = domain.paper_setting(result.config.full_subject, result.method)
     if paper is None:
         return []
     ours, trained = (_flat(domain.run_values(each)) for each in (result.config, paper.config))
     found = _differing(ours, trained, NOT_COMPARED_RUN, result)
     asked, theirs = (
-        domain.resolved(to_dict(each), paper.evaluation, result.config)
+        domain.evaluation_values(each, paper.evaluation, result.config)
         for each in (result.evaluation_config, paper.evaluation)
     )
     found += _differing(asked, theirs, NOT_COMPARED_EVALUATION, result)
@@ -50,8 +49,9 @@ def differences_from_paper(result: RunResult, num_seeds: int) -> list[str]:
 
 def setting_sentence(result: RunResult) -> str:
     """How a result with its `differences_from_paper` stands to the published numbers, for people."""
-    if result.domain.paper_setting(result.subject, result.method) is None:
-        return f"{PAPER} has no number for {result.method} on {result.subject}."
+    subject = result.config.full_subject
+    if result.domain.paper_setting(subject, result.method) is None:
+        return f"{PAPER} has no number for {result.method} on {subject}."
     if result.differences_from_paper:
         return f"Not the paper's setting: {'; '.join(result.differences_from_paper)}."
     return "The paper's setting."

@@ -34,9 +34,7 @@ def write_class_page(run_dir: Path, data_dir: Path) -> Path:
         if evaluation.scores.top5 is not None
         else None,
         classes=tuple(_class_score(name, evaluation) for name in evaluation.scores.classes),
-        published=tuple(
-            (entry.method, entry.scores["accuracy"][0]) for entry in result.domain.published(result.subject)
-        ),
+        published=tuple((entry.method, entry.scores["accuracy"][0]) for entry in result.published),
         published_source=result.domain.source,
         caveat="; ".join(differences) + "." if differences else "",
         facts=_facts(result),

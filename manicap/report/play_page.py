@@ -103,8 +103,8 @@ def _overall(result: RunResult) -> ScoreRow:
         return Score(f1, accuracy, f1_std, accuracy_std)
 
     row = _row("mean over categories", result, result.evaluation, None)
-    entries = result.domain.published(result.subject)
-    return replace(row, published=tuple(PublishedScore(entry.method, published(entry.scores)) for entry in entries))
+    entries = (PublishedScore(entry.method, published(entry.scores)) for entry in result.published)
+    return replace(row, published=tuple(entries))
 
 
 def _converged(result: RunResult) -> ScoreRow | None:

@@ -37,7 +37,7 @@ def state_table(results: Sequence[RunResult]) -> Table:
         if all(name in result.beside for result in results):
             beside = [result.beside[name] for result in results]
             table.add_row(title.format(width=beside[0].width), *_cells(beside, None))
-    published = first.domain.published(first.subject)
+    published = first.published
     if published:
         table.add_section()
     for entry in published:
@@ -75,7 +75,7 @@ def class_table(results: Sequence[RunResult]) -> Table:
     row("all", lambda scores: scores.accuracy, style="bold")
     if all(result.evaluation.scores.top5 is not None for result in results):
         row("all, among the first five", lambda scores: scores.top5 or 0.0)
-    published = first.domain.published(first.subject)
+    published = first.published
     if published:
         table.add_section()
     for entry in published:

@@ -6,11 +6,12 @@ import shutil
 import numpy as np
 import pytest
 
-from manicap.domains.atari.diagnosis import BATCH, AtariDiagnosisConfig, diagnose_run, window_pairs
-from manicap.jobs.nerve import run_membership
 from manicap.cli.main import main
 from manicap.core.errors import UserError
-from manicap.core.results import read_result
+from manicap.diagnostics.runs import BATCH, RunDiagnosis, window_pairs
+from manicap.domains.atari.diagnosis import AtariDiagnosisConfig
+from manicap.jobs.diagnosis import diagnose_run
+from manicap.jobs.nerve import run_membership
 from manicap.train.loop import pretrain
 from manicap.train.setup import Execution
 from tests.algorithms.small import small_config
@@ -32,27 +33,27 @@ def results(runs, data_dir):
 
 
 def test_a_diagnosis_is_kept_beside_the_run(runs, results):
-    kept = read_result(runs["dim-uac+"] / "diagnostics.json")
-    assert {name: value for name, value in kept.items() if name != "format"} == results["dim-uac+"]
-    assert kept["diagnosis_config"]["windows"] == 128
+    kept = RunDiagnosis.read(runs["dim-uac+"] / "diagnostics.json")
+    assert kept == results["dim-uac+"]
+    assert kept.config.windows == 128
 
 
 def test_bounds_hold_on_real_features(results):
     for result in results.values():
-        measures = result["measures"]
+        measures = result.measures
         assert 1 <= measures["effective_rank"] <= 256
         assert measures["information_bound"] <= measures["information_ceiling"] == pytest.approx(np.log(BATCH))
         assert measures["own_bound_global"] <= measures["own_ceiling"] == pytest.approx(np.log(6))
         assert measures["centroid_norm"] <= measures["centroid_bound"]
-        assert all(0 < entry["capacity"] <= 2 for entry in result["manifold_capacity"].values())
-        assert set(result["manifold_capacity"]) >= {"player_y", "ball_x"}
+        assert all(0 < entry.capacity <= 2 for entry in result.capacities.values())
+        assert set(result.capacities) >= {"player_y", "ball_x"}
 
 
 def test_heads_come_from_the_encoder_or_from_the_training_parts(results):
-    assert results["dim-uac+"]["notes"] == []
-    assert sum(results["dim-uac+"]["chart_usage"]) == pytest.approx(1)
-    assert "as they were after step 3" in results["dim-c+"]["notes"][0]
-    assert np.diag(results["dim-c+"]["head_cosine"]) == pytest.approx([1, 1])
+    assert results["dim-uac+"].notes == []
+    assert sum(results["dim-uac+"].heads.matrices["chart_usage"]) == pytest.approx(1)
+    assert "as they were after step 3" in results["dim-c+"].notes[0]
+    assert np.diag(results["dim-c+"].heads.matrices["head_cosine"]) == pytest.approx([1, 1])
 
 
 def test_without_the_training_parts_the_heads_are_said_to_be_gone(runs, data_dir, tmp_path):
@@ -60,8 +61,8 @@ def test_without_the_training_parts_the_heads_are_said_to_be_gone(runs, data_dir
     shutil.copytree(runs["dim-c+"], copy)
     (copy / "training.safetensors").unlink()
     result = diagnose_run(copy, CONFIG, data_dir, threads=1, quiet=True)
-    assert "training.safetensors, which held them, was removed" in result["notes"][0]
-    assert "head_cosine" not in result["measures"]
+    assert "training.safetensors, which held them, was removed" in result.notes[0]
+    assert "head_cosine" not in result.measures
 
 
 def test_the_command_compares_runs(runs, data_dir, capsys):

@@ -5,18 +5,18 @@ from typing import get_args, get_type_hints
 
 import pytest
 
+from manicap.domains.atari.config import AtariConfig, atari_preset
+from manicap.domains.atari.evaluation_config import AtariEvaluationConfig, preset_evaluation
+from manicap.domains.base import find_domain
+from manicap.domains.images.config import image_preset
+from manicap.domains.images.evaluation_config import ImageEvaluationConfig
+from manicap.domains.result import RunResult, TrainingFacts
 from manicap.jobs.differences import (
     NOT_COMPARED_EVALUATION,
     NOT_COMPARED_RUN,
     differences_from_paper,
-    paper_setting,
     setting_sentence,
 )
-from manicap.jobs.evaluation import AtariEvaluationConfig, preset_evaluation
-from manicap.jobs.image_evaluation import ImageEvaluationConfig
-from manicap.core.config import to_dict
-from manicap.domains.atari.config import AtariConfig, atari_preset
-from manicap.domains.images.config import image_preset
 
 ATARI_RUN = replace(atari_preset("paper", "breakout", "dim-c+"), protocol="reference", weights="last")
 ATARI_PROBE = AtariEvaluationConfig(protocol="reference", annotation_set="ari-2020", probe_store="per seed")
@@ -24,23 +24,21 @@ IMAGE_RUN = image_preset("paper", "cifar10", "simclr-c+", "tsai2021")
 IMAGE_PROBE = ImageEvaluationConfig(protocol="tsai2021")
 
 
-def result(run, evaluation, **training):
-    return {
-        "pretrain_config": to_dict(run),
-        "evaluation_config": to_dict(evaluation),
-        "training": {"steps": 600, "precision": "float32", **training},
-    }
+def result(run, evaluation, precision="float32"):
+    """A result of which nothing is known but how it was made."""
+    training = TrainingFacts(steps=600, epochs=1, best_epoch=1, weights=run.weights, precision=precision)
+    return RunResult(run, evaluation, training, "", None, {}, "")
 
 
 @pytest.mark.parametrize(("run", "probe"), [(ATARI_RUN, ATARI_PROBE), (IMAGE_RUN, IMAGE_PROBE)])
 def test_the_papers_setting_has_no_difference(run, probe):
     faithful = result(run, probe)
     assert differences_from_paper(faithful, 5) == []
-    assert setting_sentence(faithful | {"differences_from_paper": []}) == "The paper's setting."
+    assert setting_sentence(faithful) == "The paper's setting."
 
 
-CHOSEN = {"probe_init": "zero", "probe_features": "cached", "annotation_set": "corrected"}
-"""Where `auto`, or a name that is free, is the paper's."""
+CHOSEN = {"probe_init": "zero", "probe_features": "cached", "annotation_set": "corrected", "recipe": "simclr"}
+"""Where `auto`, or a name that a type does not tell, is the paper's."""
 
 
 def other(name, value, hint):
@@ -68,9 +66,11 @@ def changes():
 
 @pytest.mark.parametrize(("run", "probe", "place", "name", "value"), list(changes()))
 def test_every_field_is_compared(run, probe, place, name, value):
-    changed = result(run, probe)
-    where = {"run": changed["pretrain_config"], "probe": changed["evaluation_config"]}
-    (where.get(place) or changed["pretrain_config"]["settings"])[name] = value
+    configs = {"run": run, "settings": run.settings, "probe": probe}
+    configs[place] = replace(configs[place], **{name: value})
+    if place == "settings":
+        configs["run"] = replace(run, settings=configs["settings"])
+    changed = result(configs["run"], configs["probe"])
     # The protocol also decides what `auto` stands for.
     assert len(differences_from_paper(changed, 5)) == (2 if (place, name) == ("probe", "protocol") else 1)
 
@@ -107,7 +107,7 @@ def test_a_quick_run_is_told_in_words():
         "1 seed, not 5",
     ):
         assert part in found
-    assert setting_sentence(quick | {"differences_from_paper": ["a", "b"]}) == "Not the paper's setting: a; b."
+    assert setting_sentence(replace(quick, differences_from_paper=("a", "b"))) == "Not the paper's setting: a; b."
 
 
 def test_precision_is_compared():
@@ -154,10 +154,12 @@ def test_as_many_images_as_there_are_are_all():
             IMAGE_PROBE,
             "simclr on pictures/stripes",
         ),
+        # A folder is not the dataset that it is named after.
+        (image_preset("paper", "pictures/cifar10", "simclr", "tsai2021"), IMAGE_PROBE, "simclr on pictures/cifar10"),
     ],
 )
 def test_what_the_paper_does_not_have_has_no_paper_setting(run, probe, told):
-    unpublished = result(run, probe) | {"differences_from_paper": []}
-    assert paper_setting(run.game if run.domain == "atari" else run.dataset, run.method) is None
+    unpublished = result(run, probe)
+    assert find_domain(run.domain).paper_setting(run.full_subject, run.method) is None
     assert differences_from_paper(unpublished, 1) == []
     assert setting_sentence(unpublished) == f"arXiv 2405.13848 has no number for {told}."

@@ -8,19 +8,20 @@ from pathlib import Path
 
 import pytest
 
-from manicap.jobs.image_evaluation import ImageEvaluationConfig, evaluate_image_run
-from manicap.jobs.image_run import run_image_job
-from manicap.domains.published import published_image_accuracy
 from manicap.cli.main import main
-from manicap.core.config import config_hash
 from manicap.core.errors import UserError
 from manicap.core.printing import plain_console
-from manicap.core.results import read_result
-from manicap.statistics.comparison import compare
-from manicap.probing.feature_cache import remove_features
+from manicap.diagnostics.runs import RunDiagnosis
+from manicap.domains.base import find_domain
+from manicap.domains.images.evaluation_config import ImageEvaluationConfig
 from manicap.domains.images.features import ImageEncoder
-from manicap.report.pages import write_page
-from manicap.report.tables import image_job_table
+from manicap.domains.result import RunResult
+from manicap.jobs.comparison import measured
+from manicap.jobs.probing import probe, result_path
+from manicap.jobs.run import run_job
+from manicap.probing.feature_cache import remove_features
+from manicap.report.pages import job_table, write_page
+from manicap.statistics.comparison import compare
 from manicap.train.setup import Execution
 from tests.image_folder import small_image_config, write_image_folder
 
@@ -34,31 +35,29 @@ def job(image_folder, tmp_path_factory):
     """simclr and simclr-c+, two seeds each, trained for 3 steps and probed."""
     runs_dir = tmp_path_factory.mktemp("runs")
     return {
-        method: run_image_job(
-            small_image_config(image_folder, method, max_steps=3), EVALUATION, (0, 1), EXECUTION, runs_dir
-        )
+        method: run_job(small_image_config(image_folder, method, max_steps=3), EVALUATION, (0, 1), EXECUTION, runs_dir)
         for method in ("simclr", "simclr-c+")
     }
 
 
 def test_a_result_carries_what_it_depends_on(job):
-    result = read_result(job["simclr-c+"][1] / "result.json")
-    assert (result["dataset"], result["method"], result["seed"]) == ("stripes", "simclr-c+", 1)
-    evaluation = result["evaluation"]
-    assert (evaluation["protocol"], evaluation["probe"], evaluation["width"]) == ("clean", "linear", 64)
-    assert set(evaluation["floors"]) == {"majority", "untrained"}
-    assert result["training"]["steps"] == 3
+    result = RunResult.read(job["simclr-c+"][1] / "result.json")
+    assert (result.subject, result.method, result.seed) == ("stripes", "simclr-c+", 1)
+    evaluation = result.evaluation
+    assert (evaluation.protocol, evaluation.probe, evaluation.width) == ("clean", "linear", 64)
+    assert set(evaluation.floors) == {"majority", "untrained"}
+    assert result.training.steps == 3
     # Eight test images a class: the accuracy is the mean of the classes'.
-    by_class = list(evaluation["scores"]["classes"].values())
-    assert evaluation["scores"]["accuracy"] == pytest.approx(sum(by_class) / 4, rel=1e-12)
+    by_class = list(evaluation.scores.classes.values())
+    assert evaluation.scores.accuracy == pytest.approx(sum(by_class) / 4, rel=1e-12)
 
 
 def test_a_second_call_computes_nothing(job, image_folder, monkeypatch):
     before = {path: path.read_bytes() for run_dir in job["simclr"] for path in run_dir.glob("*.json*")}
     monkeypatch.setattr("manicap.train.loop.prepare", lambda *_: pytest.fail("trained again"))
-    monkeypatch.setattr("manicap.jobs.image_evaluation.evaluate_images", lambda *_: pytest.fail("probed again"))
+    monkeypatch.setattr("manicap.domains.images.domain.evaluate_images", lambda *_: pytest.fail("probed again"))
     config = small_image_config(image_folder, "simclr", max_steps=3)
-    assert run_image_job(config, EVALUATION, (0, 1), EXECUTION, job["simclr"][0].parent) == job["simclr"]
+    assert run_job(config, EVALUATION, (0, 1), EXECUTION, job["simclr"][0].parent) == job["simclr"]
     assert {path: path.read_bytes() for path in before} == before
 
 
@@ -71,18 +70,17 @@ def test_all_probes_of_a_run_share_its_features(job, monkeypatch):
         ),
     )
     remove_features(run_dir)
-    first = evaluate_image_run(run_dir, replace(EVALUATION, probe="knn", neighbors=7), threads=1, quiet=True)
+    first = probe(run_dir, replace(EVALUATION, probe="knn", neighbors=7), threads=1, quiet=True)
     assert encoded == ["train", "test"] * 2  # the encoder's own, and those of the untrained network
-    evaluate_image_run(run_dir, replace(EVALUATION, probe="knn", neighbors=8), threads=1, quiet=True)
+    probe(run_dir, replace(EVALUATION, probe="knn", neighbors=8), threads=1, quiet=True)
     assert len(encoded) == 4
     # The same numbers as from features computed anew.
     remove_features(run_dir)
-    result_path = run_dir / "results" / f"{config_hash(replace(EVALUATION, probe='knn', neighbors=7))}.json"
-    result_path.unlink()
-    again = evaluate_image_run(run_dir, replace(EVALUATION, probe="knn", neighbors=7), threads=1, quiet=True)
+    result_path(run_dir, replace(EVALUATION, probe="knn", neighbors=7)).unlink()
+    again = probe(run_dir, replace(EVALUATION, probe="knn", neighbors=7), threads=1, quiet=True)
     assert len(encoded) == 8
-    assert again["evaluation"]["scores"] == first["evaluation"]["scores"]
-    assert again["evaluation"]["floors"] == first["evaluation"]["floors"]
+    assert again.evaluation.scores == first.evaluation.scores
+    assert again.evaluation.floors == first.evaluation.floors
 
 
 def test_a_page_says_what_the_probe_was_and_leaves_out_what_means_nothing(job, image_folder, tmp_path, capsys):
@@ -95,11 +93,11 @@ def test_a_page_says_what_the_probe_was_and_leaves_out_what_means_nothing(job, i
     assert "Part of the loss: capacity" in page
     evaluation = replace(EVALUATION, probe="knn")
     config = small_image_config(image_folder, "simclr-c+", max_steps=3)
-    run_image_job(config, evaluation, (0,), EXECUTION, tmp_path)
+    run_job(config, evaluation, (0,), EXECUTION, tmp_path)
     page = write_page(run_dir, tmp_path).read_text()
     assert "The 20 training images nearest to a test image, by frozen features, vote for its class." in page
     assert "is trained on" not in page
-    plain_console().print(image_job_table([read_result(run_dir / "result.json")]))
+    plain_console().print(job_table([RunResult.read(run_dir / "result.json")]))
     assert "first five" not in capsys.readouterr().out
 
 
@@ -109,51 +107,50 @@ def test_a_changed_folder_does_not_return_the_old_score(tmp_path):
     evaluation = replace(EVALUATION, neighbors=5, probe="knn")
 
     def job():
-        return run_image_job(config, evaluation, (0,), EXECUTION, tmp_path / "runs", tmp_path)[0]
+        return run_job(config, evaluation, (0,), EXECUTION, tmp_path / "runs", tmp_path)[0]
 
-    before = read_result(job() / "result.json")["evaluation"]
+    before = RunResult.read(job() / "result.json").evaluation
     # Test images: the encoder is still the run's, and is probed on what is there now.
     picture = folder / "test" / "down" / "000.png"
     old = picture.read_bytes()
     shutil.copy(folder / "test" / "across" / "000.png", picture)
-    after = read_result(job() / "result.json")["evaluation"]
-    assert after["store"] != before["store"]
+    after = RunResult.read(job() / "result.json").evaluation
+    assert after.store != before.store
     picture.write_bytes(old)
-    assert read_result(job() / "result.json")["evaluation"]["scores"] == before["scores"]
+    assert RunResult.read(job() / "result.json").evaluation.scores == before.scores
     # Training images: the run was trained on others.
     shutil.copy(folder / "train" / "across" / "000.png", folder / "train" / "down" / "000.png")
-    with pytest.raises(UserError, match=r"the dataset of .* has changed since the run was trained on it \(fingerprint"):
+    with pytest.raises(UserError, match=r"the data of .* has changed since the run was trained on it \(fingerprint"):
         job()
     # Without its images a run keeps the result that names them.
     shutil.rmtree(folder)
     run_dir = next((tmp_path / "runs").iterdir())
-    assert evaluate_image_run(run_dir, evaluation, tmp_path, 1, quiet=True)["evaluation"]["store"] == before["store"]
+    assert probe(run_dir, evaluation, tmp_path, 1, quiet=True).evaluation.store == before.store
 
 
 def test_a_damaged_result_is_measured_again(job, tmp_path, capsys):
     run_dir = tmp_path / "run"
     shutil.copytree(job["simclr"][0], run_dir)
-    path = run_dir / "results" / f"{config_hash(EVALUATION)}.json"
-    expected = read_result(path)["evaluation"]["scores"]
+    path = result_path(run_dir, EVALUATION)
+    expected = RunResult.read(path).evaluation.scores
     path.write_bytes(path.read_bytes().replace(b"0.", b"1.", 1))
-    assert evaluate_image_run(run_dir, EVALUATION, tmp_path, 1, quiet=True)["evaluation"]["scores"] == expected
+    assert probe(run_dir, EVALUATION, tmp_path, 1, quiet=True).evaluation.scores == expected
     assert "measured again: " in capsys.readouterr().err
-    assert read_result(path)["evaluation"]["scores"] == expected
+    assert RunResult.read(path).evaluation.scores == expected
 
 
 def test_compare_ranks_image_runs_and_refuses_what_differs(job, capsys):
     main(["compare", *(str(path) for method in job for path in job[method]), *FLAGS])
     text = capsys.readouterr().out
-    assert text.startswith("accuracy, protocol clean")
+    assert text.startswith("accuracy, probe_input output, protocol clean")
     assert "simclr-c+" in text
     assert "2 pairs" in text
-    results = [read_result(job["simclr"][0] / "result.json")]
-    results.append(json.loads(json.dumps(results[0])) | {"method": "other"})
-    results[1]["evaluation"]["protocol"] = "tsai2021"
+    one = measured(RunResult.read(job["simclr"][0] / "result.json"))
+    other = replace(one, method="other", probed={**one.probed, "protocol": "tsai2021"})
     with pytest.raises(UserError, match="they differ in protocol"):
-        compare(results, metric="accuracy")
+        compare([one, other], metric="accuracy")
     with pytest.raises(UserError, match="unknown metric 'f1'"):
-        compare(results[:1])
+        compare([one])
 
 
 def test_evaluate_takes_the_flags_of_image_runs(job, capsys):
@@ -170,13 +167,13 @@ def test_resume_finds_an_image_run_finished(job, capsys):
 
 def test_the_2021_protocol_needs_the_weights_that_it_chooses(job, image_folder, tmp_path):
     protocol = {"protocol": "tsai2021", "probe_epochs": 2}
-    with pytest.raises(UserError, match=r"did not keep; train it so: manicap images --protocol tsai2021"):
-        evaluate_image_run(job["simclr"][0], ImageEvaluationConfig(**protocol), threads=1, quiet=True)
+    with pytest.raises(UserError, match="did not keep; train it so: manicap run --dataset DATASET --protocol"):
+        probe(job["simclr"][0], ImageEvaluationConfig(**protocol), threads=1, quiet=True)
     config = small_image_config(image_folder, "simclr", protocol="tsai2021", weights="best", check_every=1)
-    (run_dir,) = run_image_job(config, ImageEvaluationConfig(**protocol), (0,), EXECUTION, tmp_path)
-    evaluation = read_result(run_dir / "result.json")["evaluation"]
-    assert evaluation["probe_options"]["statistics"] == "moving"
-    assert evaluation["encoder"].startswith(json.loads((run_dir / "encoder.json").read_text())["sha256"]["chosen"])
+    (run_dir,) = run_job(config, ImageEvaluationConfig(**protocol), (0,), EXECUTION, tmp_path)
+    evaluation = RunResult.read(run_dir / "result.json").evaluation
+    assert evaluation.probe_options["statistics"] == "moving"
+    assert evaluation.encoder.startswith(json.loads((run_dir / "encoder.json").read_text())["sha256"]["chosen"])
 
 
 def test_the_page_is_built_from_the_files_alone(job, image_folder):
@@ -187,26 +184,29 @@ def test_the_page_is_built_from_the_files_alone(job, image_folder):
 
 
 def test_published_numbers_are_the_printed_ones():
+    def printed(dataset):
+        return {entry.method: entry.scores["accuracy"][0] for entry in find_domain("images").published(dataset)}
+
     # Table 2 of arXiv 2405.13848, read by eye.
-    assert published_image_accuracy("cifar10")["barlow-twins-c+"] == 0.922
-    assert published_image_accuracy("stl10") == {
+    assert printed("cifar10")["barlow-twins-c+"] == 0.922
+    assert printed("stl10") == {
         "simclr": 0.889,
         "simclr-c+": 0.912,
         "barlow-twins": 0.88,
         "barlow-twins-c+": 0.906,
     }
-    assert published_image_accuracy("stripes") == {}
+    assert printed("stripes") == {}
 
 
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["images", "--method", "st-dim"], "st-dim learns from Atari games, not from images: manicap run"),
+        (["images", "--method", "st-dim"], "st-dim learns from frames, and images yield views"),
         (
             ["run", "--game", "pong", "--method", "simclr"],
-            "simclr learns from images, not from Atari games: manicap images",
+            "simclr learns from views, and Atari games yield frames; 'manicap methods' shows",
         ),
-        (["pretrain", "--game", "pong", "--method", "mmcr"], "mmcr learns from images"),
+        (["pretrain", "--game", "pong", "--method", "mmcr"], "mmcr learns from views, and Atari games yield frames"),
         (["images", "--dataset", "cifar1"], "unknown dataset 'cifar1'; did you mean 'cifar10'?"),
         (["images", "--batch-size", "1"], "batch_size must be at least 2"),
         (["images", "--probe-epochs", "0"], "probe_epochs must be at least 1, got 0"),
@@ -228,14 +228,14 @@ def test_diagnose_measures_views_classes_and_heads_of_image_runs(job, capsys):
     assert "simclr-c+" in text
     assert "stripes" in text
     for run in runs:
-        result = read_result(Path(run) / "diagnostics.json")
-        measures = result["measures"]
+        result = RunDiagnosis.read(Path(run) / "diagnostics.json")
+        measures = result.measures
         # Of the 32 test images, half are the candidates of the bound.
         assert measures["information_bound"] <= measures["information_ceiling"] == pytest.approx(math.log(16))
-        assert 1 <= measures["effective_rank"] <= result["width"] == 64
-        assert 0 < result["manifold_capacity"]["classes"]["capacity"] <= 2
-        assert result["manifold_capacity"]["classes"]["manifolds"] == 4
+        assert 1 <= measures["effective_rank"] <= result.width == 64
+        assert 0 < result.capacities["classes"].capacity <= 2
+        assert result.capacities["classes"].manifolds == 4
         assert "Representation" in (Path(run) / "report.html").read_text()
     # Two heads: the similarity of their one pair, as they were after the last step.
     assert -1 <= measures["head_cosine"] <= 1
-    assert "as they were after step 3" in result["notes"][0]
+    assert "as they were after step 3" in result.notes[0]

@@ -1,6 +1,5 @@
 """The main job on a small scale: real games, real training, real probes."""
 
-import copy
 import io
 import json
 import re
@@ -15,14 +14,17 @@ import pytest
 from rich.console import Console
 
 from manicap.atari.store import StoreConfig, store_path, write_manifest
-from manicap.jobs.evaluation import AtariEvaluationConfig, evaluate_run
-from manicap.jobs.run import run_job, supervised_config
 from manicap.cli.main import main
 from manicap.core.errors import UserError
-from manicap.core.results import read_result, write_result
-from manicap.report.pages import write_page
-from manicap.report.pages import job_table
-from manicap.domains.atari.config import read_config
+from manicap.domains.atari.domain import AtariOptions
+from manicap.domains.atari.evaluation_config import AtariEvaluationConfig
+from manicap.domains.result import RunResult
+from manicap.jobs.comparison import measured
+from manicap.jobs.probing import probe
+from manicap.jobs.run import run_job
+from manicap.report.pages import job_table, write_page
+from manicap.statistics.comparison import compare
+from manicap.train.config_file import read_run_config
 from manicap.train.record import read_record
 from manicap.train.setup import Execution
 from tests.algorithms.small import small_config
@@ -49,27 +51,27 @@ def test_a_run_ends_with_its_files(job):
 
 
 def test_a_result_carries_what_it_depends_on(job):
-    result = read_result(job["st-dim"][1] / "result.json")
-    assert (result["game"], result["method"], result["seed"]) == ("pong", "st-dim", 1)
-    evaluation = result["evaluation"]
-    assert (evaluation["protocol"], evaluation["annotation_set"], evaluation["width"]) == ("fixed", "corrected", 8)
-    assert set(evaluation["floors"]) == {"majority", "untrained"}
-    assert result["training"]["steps"] == 3
+    result = RunResult.read(job["st-dim"][1] / "result.json")
+    assert (result.subject, result.method, result.seed) == ("pong", "st-dim", 1)
+    evaluation = result.evaluation
+    assert (evaluation.protocol, evaluation.annotation_set, evaluation.width) == ("fixed", "corrected", 8)
+    assert set(evaluation.floors) == {"majority", "untrained"}
+    assert result.training.steps == 3
     # The mean over categories is the mean of the categories' F1.
-    by_category = [entry["f1"] for entry in evaluation["scores"]["categories"].values()]
-    assert evaluation["scores"]["f1"] == pytest.approx(sum(by_category) / len(by_category), rel=1e-12)
+    by_category = [entry.f1 for entry in evaluation.scores.categories.values()]
+    assert evaluation.scores.f1 == pytest.approx(sum(by_category) / len(by_category), rel=1e-12)
 
 
 def test_an_untrained_network_scores_exactly_its_own_floor(job):
     # random-cnn is the untrained network, so both were measured on the same features.
-    evaluation = read_result(job["random-cnn"][0] / "result.json")["evaluation"]
-    assert evaluation["scores"] == evaluation["floors"]["untrained"]
+    evaluation = RunResult.read(job["random-cnn"][0] / "result.json").evaluation
+    assert evaluation.scores == evaluation.floors["untrained"]
 
 
 def test_a_second_call_computes_nothing(job, data_dir, monkeypatch):
     before = {path: path.read_bytes() for run_dir in job["st-dim"] for path in run_dir.glob("*.json*")}
     monkeypatch.setattr("manicap.train.loop.prepare", lambda *_: pytest.fail("trained again"))
-    monkeypatch.setattr("manicap.jobs.evaluation.evaluate", lambda *_, **__: pytest.fail("probed again"))
+    monkeypatch.setattr("manicap.domains.atari.domain.AtariDomain.evaluate", lambda *_: pytest.fail("probed again"))
     config = small_config("st-dim", max_steps=3)
     assert run_job(config, EVALUATION, (0, 1), EXECUTION, job["st-dim"][0].parent, data_dir) == job["st-dim"]
     assert {path: path.read_bytes() for path in before} == before
@@ -77,9 +79,9 @@ def test_a_second_call_computes_nothing(job, data_dir, monkeypatch):
 
 def test_another_way_of_probing_is_measured_beside_the_first(job, data_dir):
     run_dir = job["st-dim"][0]
-    result = evaluate_run(run_dir, replace(EVALUATION, probe_input="backbone"), data_dir, 1, quiet=True)
-    assert result["evaluation"]["width"] == 3456
-    assert read_result(run_dir / "result.json")["evaluation"]["width"] == 8
+    result = probe(run_dir, replace(EVALUATION, probe_input="backbone"), data_dir, 1, quiet=True)
+    assert result.evaluation.width == 3456
+    assert RunResult.read(run_dir / "result.json").evaluation.width == 8
     assert len(list((run_dir / "results").glob("*.json"))) == 2
 
 
@@ -92,14 +94,20 @@ def test_the_page_is_built_from_the_files_alone(job, data_dir):
     assert text == write_page(job["st-dim"][0], data_dir).read_text()
 
 
+def change_evaluation(run_dir, **changes):
+    """As if the run's own result said something else."""
+    result = RunResult.read(run_dir / "result.json")
+    result.evaluation = replace(result.evaluation, **changes)
+    result.write(run_dir / "result.json")
+
+
 def test_a_page_says_what_the_probe_was_and_what_was_trained(job, data_dir, tmp_path):
     texts = {}
-    for method, probe in (("st-dim", "linear"), ("st-dim", "knn"), ("random-cnn", "logistic")):
-        run_dir = tmp_path / f"{method}-{probe}"
+    for method, name in (("st-dim", "linear"), ("st-dim", "knn"), ("random-cnn", "logistic")):
+        run_dir = tmp_path / f"{method}-{name}"
         shutil.copytree(job[method][0], run_dir)
-        result = read_result(run_dir / "result.json")
-        write_result(run_dir / "result.json", {**result, "evaluation": {**result["evaluation"], "probe": probe}})
-        texts[probe] = write_page(run_dir, data_dir).read_text()
+        change_evaluation(run_dir, probe=name)
+        texts[name] = write_page(run_dir, data_dir).read_text()
     assert "Probes are linear and see frozen features." in texts["linear"]
     assert "Probes are linear" not in texts["knn"] + texts["logistic"]
     assert "The training frames nearest to a frame, by frozen features, vote for its values." in texts["knn"]
@@ -115,8 +123,8 @@ def test_another_store_does_not_return_the_old_score(job, data_dir, tmp_path):
     runs_dir = tmp_path / "runs"
     run_dir = runs_dir / config.run_name
     shutil.copytree(job["st-dim"][0], run_dir)
-    before = evaluate_run(run_dir, EVALUATION, stores, 1, quiet=True)
-    assert before == evaluate_run(job["st-dim"][0], EVALUATION, data_dir, 1, quiet=True)
+    before = probe(run_dir, EVALUATION, stores, 1, quiet=True)
+    assert before == probe(job["st-dim"][0], EVALUATION, data_dir, 1, quiet=True)
 
     def darken(store):
         """As another version of the emulator might draw it."""
@@ -126,11 +134,9 @@ def test_another_store_does_not_return_the_old_score(job, data_dir, tmp_path):
         write_manifest(path, store, len(open_episodes(path)))
 
     darken(probe_store)
-    assert (
-        evaluate_run(run_dir, EVALUATION, stores, 1, quiet=True)["evaluation"]["store"] != before["evaluation"]["store"]
-    )
+    assert probe(run_dir, EVALUATION, stores, 1, quiet=True).evaluation.store != before.evaluation.store
     darken(config.store_config)
-    with pytest.raises(UserError, match=r"the store of .* has changed since the run was trained on it"):
+    with pytest.raises(UserError, match=r"the data of .* has changed since the run was trained on it"):
         run_job(config, EVALUATION, (config.seed,), EXECUTION, runs_dir, stores)
 
 
@@ -151,9 +157,8 @@ def open_episodes(path):
 def test_a_mistake_about_probing_is_told_before_any_work(
     job, data_dir, tmp_path, monkeypatch, capsys, command, flags, sentence
 ):
-    for name in ("train.data", "evaluate.evaluation", "bench.checks"):
-        monkeypatch.setattr(f"manicap.{name}.collect", lambda *_, **__: pytest.fail("collected"))
-    monkeypatch.setattr("manicap.domains.atari.evaluation.extract_features", lambda *_, **__: pytest.fail("encoded"))
+    monkeypatch.setattr("manicap.domains.atari.stores.collect", lambda *_, **__: pytest.fail("collected"))
+    monkeypatch.setattr("manicap.probing.play_bench.extract_all", lambda *_, **__: pytest.fail("encoded"))
     places = ["--data-dir", str(data_dir)]
     what = {
         "run": ["--game", "pong", "--method", "st-dim", "--runs-dir", str(tmp_path)],
@@ -170,8 +175,7 @@ def test_a_page_shows_no_frames_of_another_store(job, data_dir, tmp_path):
     run_dir = tmp_path / "run"
     shutil.copytree(job["st-dim"][0], run_dir)
     assert 'id="player"' in write_page(run_dir, data_dir).read_text()
-    result = read_result(run_dir / "result.json")
-    write_result(run_dir / "result.json", {**result, "evaluation": {**result["evaluation"], "store": "another"}})
+    change_evaluation(run_dir, store="another")
     assert 'id="player"' not in write_page(run_dir, data_dir).read_text()
 
 
@@ -183,13 +187,9 @@ def test_compare_prints_intervals_and_refuses_to_rank_different_widths(job, data
     assert "st-dim" in text
     assert "random-cnn" in text
     assert "IQM" in text
-    mixed = [read_result(job["st-dim"][0] / "result.json")]
-    mixed.append(json.loads(json.dumps(mixed[0])) | {"method": "other"})
-    mixed[1]["evaluation"]["width"] = 256
-    from manicap.statistics.comparison import compare
-
+    narrow = measured(RunResult.read(job["st-dim"][0] / "result.json"))
     with pytest.raises(UserError, match="width"):
-        compare(mixed)
+        compare([narrow, replace(narrow, method="other", width=256)])
 
 
 def test_compare_probes_as_the_runs_were_probed_unless_told(job, data_dir, tmp_path, capsys):
@@ -200,9 +200,9 @@ def test_compare_probes_as_the_runs_were_probed_unless_told(job, data_dir, tmp_p
     assert {path: path.read_bytes() for run_dir in run_dirs for path in run_dir.rglob("*.json")} == before
 
     shutil.copytree(run_dirs[0], other := tmp_path / "other")
-    result = read_result(other / "result.json")
-    result["evaluation_config"]["probe"] = "logistic"
-    write_result(other / "result.json", result)
+    result = RunResult.read(other / "result.json")
+    result.evaluation_config = replace(result.evaluation_config, probe="logistic")
+    result.write(other / "result.json")
     with pytest.raises(SystemExit):
         main(["compare", str(run_dirs[1]), str(other), "--data-dir", str(data_dir)])
     error = capsys.readouterr().err
@@ -238,10 +238,10 @@ def test_probes_of_a_seed_may_have_a_store_of_their_own(job, data_dir):
     assert [shared.store_config("pong", seed).seed for seed in (0, 1)] == [0, 0]
     assert [own.store_config("pong", seed).seed for seed in (0, 1)] == [0, 1]
     stores = {
-        name: evaluate_run(job["random-cnn"][1], how, data_dir, 1, quiet=True)["evaluation"]["store"]
+        name: probe(job["random-cnn"][1], how, data_dir, 1, quiet=True).evaluation.store
         for name, how in (("shared", shared), ("own", own))
     }
-    assert stores["shared"] == read_result(job["random-cnn"][0] / "result.json")["evaluation"]["store"]
+    assert stores["shared"] == RunResult.read(job["random-cnn"][0] / "result.json").evaluation.store
     assert stores["own"] != stores["shared"]
 
 
@@ -270,10 +270,12 @@ def test_compare_of_a_directory_that_is_no_run_says_so(tmp_path, capsys):
 def test_a_converged_probe_stands_beside_the_protocols(job, data_dir, tmp_path):
     run_dir = tmp_path / "run"
     shutil.copytree(job["st-dim"][0], run_dir)
-    result = read_result(run_dir / "result.json")
-    result["converged"] = copy.deepcopy(result["evaluation"])
-    result["converged"]["scores"]["f1"], result["converged"]["floors"]["untrained"]["f1"] = 0.1234, 0.4321
-    write_result(run_dir / "result.json", result)
+    result = RunResult.read(run_dir / "result.json")
+    own = result.evaluation
+    untrained = replace(own.floors["untrained"], f1=0.4321)
+    scores = replace(own.scores, f1=0.1234)
+    result.beside["converged"] = replace(own, scores=scores, floors={**own.floors, "untrained": untrained})
+    result.write(run_dir / "result.json")
     console = Console(width=200, record=True, file=io.StringIO())
     console.print(job_table([result]))
     (row,) = [line for line in console.export_text().splitlines() if "converged" in line]
@@ -288,23 +290,25 @@ def test_the_supervised_ceiling_is_trained_at_the_same_budget_and_shown_beside(j
     run_dir = job["st-dim"][0]
     config = read_run_config(run_dir)
     shutil.copytree(run_dir, tmp_path / config.run_name)
-    ceiling = supervised_config(config, "quick")
-    assert (ceiling.max_steps, ceiling.collect_steps) == (config.max_steps, config.collect_steps)
 
-    run_job(config, EVALUATION, (config.seed,), EXECUTION, tmp_path, data_dir, ceiling=ceiling)
+    options = AtariOptions(ceiling=True)
+    run_job(config, EVALUATION, (config.seed,), EXECUTION, tmp_path, data_dir, options)
 
-    result = read_result(tmp_path / config.run_name / "result.json")
-    alone = read_result(next((tmp_path / ceiling.run_name / "results").glob("*.json")))
-    assert result["supervised"]["scores"] == alone["evaluation"]["scores"]
-    assert alone["method"] == "supervised"
+    (ceiling,) = tmp_path.glob("pong-supervised-*")
+    trained = read_run_config(ceiling)
+    assert (trained.max_steps, trained.collect_steps) == (config.max_steps, config.collect_steps)
+    result = RunResult.read(tmp_path / config.run_name / "result.json")
+    alone = RunResult.read(next((ceiling / "results").glob("*.json")))
+    assert result.beside["supervised"].scores == alone.evaluation.scores
+    assert alone.method == "supervised"
     console = Console(width=200, record=True, file=io.StringIO())
     console.print(job_table([result]))
     (row,) = [line for line in console.export_text().splitlines() if "supervised" in line]
-    assert f"{result['supervised']['scores']['f1']:.3f}" in row
+    assert f"{result.beside['supervised'].scores.f1:.3f}" in row
     assert ">supervised</th>" in write_page(tmp_path / config.run_name, data_dir).read_text()
 
     flags = ["--probe-steps", "1600", "--probe", "knn", "--data-dir", str(data_dir), "--threads", "1"]
-    main(["evaluate", str(run_dir), "--beside", str(tmp_path / ceiling.run_name), *flags])
+    main(["evaluate", str(run_dir), "--beside", str(ceiling), *flags])
     assert "supervised" in capsys.readouterr().out
 
 

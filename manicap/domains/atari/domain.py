@@ -16,7 +16,7 @@ from manicap.atari.games import GAME_LISTS, find_game
 from manicap.atari.protocol import FIXED
 from manicap.atari.splits import probe_splits
 from manicap.atari.store import StoreConfig, store_path
-from manicap.core.config import from_dict
+from manicap.core.config import to_dict
 from manicap.core.errors import UserError
 from manicap.diagnostics.runs import RunDiagnosis
 from manicap.domains.atari import costs
@@ -176,16 +176,15 @@ class AtariDomain(Domain):
     def published_sweep(self, subject: str, sweep: str, point: tuple[Any, ...]) -> float | None:
         return published_sweep(subject, sweep, point)
 
-    def resolved(  # type: ignore[override]
-        self, values: Mapping[str, Any], paper: AtariEvaluationConfig, config: AtariConfig
-    ) -> Mapping[str, Any]:
-        """Annotation sets that are equal for a game count as the paper's."""
-        asked = from_dict(AtariEvaluationConfig, values)
-        init = asked.resolved_init if asked.probe == "linear" else paper.resolved_init  # of the linear probe alone
-        known: dict[str, Any] = {"probe_init": init, "probe_store": asked.probe_store}
-        if _are_equal_sets(config.game, asked.annotation_set, paper.annotation_set):
-            known["annotation_set"] = paper.annotation_set
-        return {**values, **known}
+    def evaluation_values(  # type: ignore[override]
+        self, evaluation: AtariEvaluationConfig, paper: AtariEvaluationConfig, config: AtariConfig
+    ) -> dict[str, Any]:
+        """Annotation sets that are equal for a game count as the paper's; the initial weights for the linear probe."""
+        values = to_dict(evaluation)
+        values["probe_init"] = (evaluation if evaluation.probe == "linear" else paper).resolved_init
+        if _are_equal_sets(config.game, evaluation.annotation_set, paper.annotation_set):
+            values["annotation_set"] = paper.annotation_set
+        return values
 
     def samples_per_epoch(self, config: AtariConfig, data_dir: Path) -> int:  # type: ignore[override]
         return costs.samples_per_epoch(config, data_dir)

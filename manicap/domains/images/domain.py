@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import torch
 
 from manicap.algorithms.base import Method, MethodContext, PresetName
-from manicap.core.config import from_dict, to_dict
+from manicap.core.config import to_dict
 from manicap.core.errors import UserError
 from manicap.diagnostics.runs import RunDiagnosis
 from manicap.domains.base import Check, Domain, PaperSetting, Pictures, ProbeCost, Published
@@ -148,15 +148,14 @@ class ImageDomain(Domain):
     def run_values(self, config: ImageConfig) -> dict[str, Any]:  # type: ignore[override]
         """As many images as there are means all."""
         values = to_dict(config)
-        if values.get("num_images", 0) >= costs.NUM_IMAGES.get(config.subject, (10**12,))[0]:
+        if values.get("num_images", 0) >= costs.NUM_IMAGES.get(config.dataset, (10**12,))[0]:
             del values["num_images"]
         return values
 
-    def resolved(  # type: ignore[override]
-        self, values: Mapping[str, Any], paper: ImageEvaluationConfig, config: ImageConfig
-    ) -> Mapping[str, Any]:
-        asked = from_dict(ImageEvaluationConfig, values)
-        return {**values, "probe_features": "augmented" if asked.is_augmented else "cached"}
+    def evaluation_values(  # type: ignore[override]
+        self, evaluation: ImageEvaluationConfig, paper: ImageEvaluationConfig, config: ImageConfig
+    ) -> dict[str, Any]:
+        return {**to_dict(evaluation), "probe_features": "augmented" if evaluation.is_augmented else "cached"}
 
     def samples_per_epoch(self, config: ImageConfig, data_dir: Path) -> int:  # type: ignore[override]
         return costs.images_per_epoch(config)
