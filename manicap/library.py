@@ -1,5 +1,6 @@
 """The functions that people import: `manicap.evaluate`, `manicap.pretrain`, `manicap.run`, ..."""
 
+import inspect
 from collections.abc import Iterable, Mapping
 from dataclasses import fields, replace
 from pathlib import Path
@@ -8,7 +9,8 @@ from typing import Any
 from manicap.algorithms import METHODS, find_method
 from manicap.algorithms.base import PresetName
 from manicap.atari.annotations import annotations, sets_with
-from manicap.atari.games import GAMES, Game
+from manicap.atari.games import GAMES, Game, find_game
+from manicap.atari.protocol import find_protocol
 from manicap.atari.store import StoreConfig
 from manicap.core.config import checked, from_dict, to_dict
 from manicap.core.errors import UserError, unknown_choice
@@ -30,7 +32,7 @@ from manicap.jobs.diagnosis import diagnose_run
 from manicap.jobs.run import run_job
 from manicap.probing.encoders import Encoder, FrameEncoder, InputKind
 from manicap.probing.play_bench import Extraction, PlayBench
-from manicap.probing.probes import ProbeBuilder
+from manicap.probing.probes import ProbeBuilder, find_probe
 from manicap.report.pages import write_page
 from manicap.statistics.comparison import Comparison
 from manicap.train.finished import FinishedRun
@@ -70,7 +72,8 @@ def evaluate(
             `manicap.probing.FrameEncoder` to say more about its input.
         game: Game, under any of its usual names.
         dataset: cifar10, stl10, or the path of a folder with train/CLASS/*.png and test/CLASS/*.png.
-        bench: A store of your own, split: `manicap.probing.PlayBench(manicap.open_store(path))`.
+        bench: A store of your own, split: `manicap.probing.PlayBench(manicap.open_store(path), protocol="reference")`.
+            It has its own protocol, annotation set and seed.
         probe: `linear` (the protocol's), `knn`, on games also `logistic` (converged) or a function that builds a probe.
         protocol: On games `fixed`, or `reference` for the 2019 code's behaviour; on images `clean`.
         annotation_set: `ari-2019`, `ari-2020` or `corrected`, for games.
@@ -92,14 +95,38 @@ def evaluate(
     if dataset is not None:
         if game is not None or bench is not None:
             raise UserError("say one of them: a game, a bench, or a dataset")
+        if width is not None:
+            raise UserError("features of images are not projected: leave out width")
         return _on_images(frozen, dataset, probe, protocol or "clean", seed, named, Path(data_dir), quiet)
+    entry = None if game is None else find_game(game)
     if bench is None:
-        store = collected(StoreConfig(game or "pong", steps, 0, "probe"), Path(data_dir), quiet=quiet)
-        bench = PlayBench(store, protocol or "fixed", annotation_set, seed)
-    elif game is not None and find_domain("atari").find_subject(game) != bench.store.config.game:
-        raise UserError(f"{bench.store.path} is a store of {bench.store.config.game}, not of {game}")
+        # Mistakes are told before minutes of play.
+        rules, entry = find_protocol(protocol or "fixed"), entry or find_game("pong")
+        annotations(entry, annotation_set)
+        if isinstance(probe, str):
+            find_probe(probe, steps)
+        store = collected(StoreConfig(entry.name, steps, 0, "probe"), Path(data_dir), quiet=quiet)
+        bench = PlayBench(store, rules.name, annotation_set, seed)
+    else:
+        _require_same_bench(bench, entry, protocol, {"annotation_set": annotation_set, "steps": steps, "seed": seed})
     extraction = Extraction(None if cache_dir is None else Path(cache_dir), width=width, quiet=quiet)
     return bench.evaluate(frozen, probe, floors=named, extraction=extraction)
+
+
+def _require_same_bench(bench: PlayBench, game: Game | None, protocol: str | None, asked: Mapping[str, Any]) -> None:
+    """A bench is split and labelled already: what is asked for beside it must be what it has."""
+    store = bench.store
+    if game is not None and game.name != store.config.game:
+        raise UserError(f"{store.path} is a store of {store.config.game}, not of {game.name}")
+    own = {"annotation_set": bench.annotation_set, "steps": store.config.steps, "seed": bench.seed}
+    chosen = {
+        key: value for key, value in asked.items() if value != inspect.signature(evaluate).parameters[key].default
+    }
+    if protocol is not None:
+        own["protocol"], chosen["protocol"] = bench.protocol.name, protocol
+    for key, value in chosen.items():
+        if value != own[key]:
+            raise UserError(f"the bench has {key} {own[key]}, not {value}: say it where the bench is made")
 
 
 def _on_images(
@@ -115,7 +142,9 @@ def _on_images(
     config = replace(ImageConfig(dataset=dataset), seed=seed)
     asked = from_dict(ImageEvaluationConfig, {"probe": probe, "protocol": protocol}, source="evaluate")
     encoders = {name: floor for name, floor in floors.items() if isinstance(floor, FrameEncoder)}
-    found = evaluate_any(open_bench(config, asked, data_dir, quiet), encoder, encoders)
+    bench = open_bench(config, asked, data_dir, quiet)
+    few = replace(bench.neighbors, k=min(bench.neighbors.k, len(bench.train)))
+    found = evaluate_any(replace(bench, neighbors=few), encoder, encoders)
     for name, floor in floors.items():
         if isinstance(floor, Evaluation):
             found.add_floor(name, floor)

@@ -9,11 +9,12 @@
 """
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, NamedTuple, Self
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
 
 import torch
 from torch import Tensor, nn
 
+from manicap.core.registry import Known, Registry
 from manicap.nn.encoders import Encoded, Encoder, ImpalaCNN, NatureCNN
 
 ProbeInput = Literal["output", "backbone"]
@@ -61,14 +62,15 @@ class MethodContext:
     """Likewise; empty: nothing is divided."""
 
 
-ENCODERS: dict[str, type[Encoder]] = {"nature": NatureCNN, "impala": ImpalaCNN}
+ENCODERS: Registry[type[Encoder]] = Registry("encoder", Encoder, {"nature": NatureCNN, "impala": ImpalaCNN})
+"""Networks from channels, height and width; `package.module:Name` for one of another package."""
 
 
 @dataclass(frozen=True)
 class Settings:
     """Settings that every method has. The defaults of a method's own settings are its paper's."""
 
-    encoder: Literal["nature", "impala"] = "nature"
+    encoder: Annotated[str, Known(ENCODERS)] = "nature"
     """nature: the four convolutions of the paper's Table 4. impala: residual blocks (arXiv 1802.01561)."""
 
     @classmethod

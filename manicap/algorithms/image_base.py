@@ -1,31 +1,38 @@
 """What the methods on images share: a ResNet, and views that each go through it in a call of their own."""
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, cast, get_args
 
 from torch import Tensor
 
 from manicap.algorithms.base import MethodContext, Settings
 from manicap.core.ranges import Range
+from manicap.core.registry import Known, Registry
 from manicap.nn.encoders import Encoder
 from manicap.nn.resnet import WIDTH_STEP, ResNetEncoder, ResNetName, StemName
+
+IMAGE_ENCODERS: Registry[type[Encoder]] = Registry(
+    "encoder", Encoder, dict.fromkeys(get_args(ResNetName), ResNetEncoder)
+)
 
 
 @dataclass(frozen=True)
 class ImageSettings(Settings):
     """Settings that every method on images has."""
 
-    encoder: ResNetName = "resnet50"  # type: ignore[assignment]  # other networks than Atari's
-    """Backbone (arXiv 1512.03385), without its classifier."""
+    encoder: Annotated[str, Known(IMAGE_ENCODERS)] = "resnet50"
+    """Backbone: resnet18 or resnet50 (arXiv 1512.03385) without its classifier, or package.module:Name."""
     stem: StemName = "cifar"
     """First layer. cifar: 3 x 3, stride 1. stl10: max pooling after it. imagenet: 7 x 7, stride 2, max pooling."""
     encoder_width: Annotated[int, Range(WIDTH_STEP, 1024)] = 64
     """Channels of the backbone's first stage, a multiple of 8; 64 is the published network, fewer are quicker."""
 
     def build_encoder(self, context: MethodContext) -> Encoder:
-        return ResNetEncoder(
-            context.input_shape, self.encoder, self.stem, self.encoder_width, context.mean, context.std
-        )
+        found = IMAGE_ENCODERS[self.encoder]
+        if found is not ResNetEncoder:
+            return found(*context.input_shape)
+        name = cast(ResNetName, self.encoder)
+        return ResNetEncoder(context.input_shape, name, self.stem, self.encoder_width, context.mean, context.std)
 
     def problems(self) -> list[str]:
         if self.encoder_width % WIDTH_STEP == 0:

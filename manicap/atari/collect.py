@@ -43,10 +43,19 @@ def collect(
     policy: Policy | None = None,
     quiet: bool = False,
 ) -> Store:
-    """The store for `config`: opened at once if it is there, collected otherwise.
+    """Play a game and store its frames and RAM; a store that is there already is opened.
 
-    `policy` maps the gray frame (uint8 [210, 160]) to an index into the game's minimal action set. It is called in
-    this process, one lane after the other, and needs a name of its own in `config.policy`.
+        store = manicap.collect(manicap.StoreConfig("pong", steps=2_400))
+        store.frames[0], store.ram[0]        # uint8 [210, 160] and [128]
+
+    Args:
+        config: Game, steps, seed and lanes.
+        data_dir: Where stores are kept.
+        workers: Processes that play; as many as cores if absent.
+        policy: From the gray frame (uint8 [210, 160]) to an index into the game's minimal action set; random play if
+            absent. It is called in this process, one lane after the other, and requires a name of its own in
+            `config.policy`.
+        quiet: Show no progress.
     """
     check_config(config)
     if workers is not None and workers < 1:

@@ -19,8 +19,16 @@ from manicap.core.files import file_stamp, remove_scratch, sha256_slice, sync_fi
 from manicap.core.sealed import read_sealed
 
 
-def open_store(path: Path) -> Store:
-    """Open a store, or raise `UserError` naming the file that is missing, truncated or changed."""
+def open_store(path: Path | str) -> Store:
+    """Open a store, or raise `UserError` naming the file that is missing, truncated or changed.
+
+        store = manicap.open_store("data/pong/1a2b3c4d5e6f")
+        store.frames[0], store.ram[0], store.config.steps
+
+    Args:
+        path: Directory of the store, as `collect` returns it in `store.path`.
+    """
+    path = Path(path)
     store, faults = _inspect(path, always_hash=False)
     if faults or store is None:
         raise UserError(

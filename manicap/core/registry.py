@@ -11,6 +11,7 @@ a config, a run or an encoder from elsewhere never decides what is imported.
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
@@ -74,6 +75,12 @@ class Registry(Mapping[str, Thing], Generic[Thing]):
     def __len__(self) -> int:
         return len({**self._own, **_entry_points(self.group)})
 
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
     def __contains__(self, name: object) -> bool:
         return isinstance(name, str) and (name in self._own or name in _entry_points(self.group) or name in _allowed)
 
@@ -82,6 +89,16 @@ class Registry(Mapping[str, Thing], Generic[Thing]):
         if not (isinstance(found, self.kind) or (isinstance(found, type) and issubclass(found, self.kind))):
             raise UserError(f"{name} is no {self.what}: {found!r} is not a {self.kind.__name__}")
         return cast(Thing, found)
+
+
+@dataclass(frozen=True)
+class Known:
+    """Metadata of `Annotated` for a field that names a thing of a registry."""
+
+    registry: "Registry[Any]"
+
+    def problem(self, value: Any) -> str | None:
+        return None if value in self.registry else f"must be one of {', '.join(self.registry)}"
 
 
 @cache

@@ -21,7 +21,7 @@ from manicap.domains.atari.samples import FrameSamples, windows_per_epoch
 from manicap.probing.knn import NearestNeighbors
 from manicap.probing.linear import LinearConfig, LinearProbes
 from manicap.probing.logistic import LogisticConfig, LogisticProbes
-from manicap.probing.probes import STEPS_AN_EPOCH, Probe
+from manicap.probing.probes import STEPS_AN_EPOCH, Probe, find_probe
 from manicap.probing.sampling import ProbeData
 
 PROBE_EPOCHS = 40
@@ -127,6 +127,9 @@ def _probe_seconds(evaluation: AtariEvaluationConfig, width: int) -> float:
         return _fit_seconds(one, data) * epochs * more_rows
     if evaluation.probe == "knn":
         return _fit_seconds(NearestNeighbors(), data) * more_rows
+    if evaluation.probe != "logistic":
+        rules = find_protocol(evaluation.protocol)
+        return _fit_seconds(find_probe(evaluation.probe, evaluation.probe_steps)(rules, 0, True), data) * more_rows
     # Two fits tell the iterations from the eigenvectors, which are computed once, whatever the number of rows.
     few, many = (
         _fit_seconds(LogisticProbes(LogisticConfig(max_iterations=count)), data)

@@ -1,7 +1,7 @@
 """How a run on an Atari game is probed."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 from manicap.algorithms.base import PresetName, ProbeInput
 from manicap.atari.annotations import ANNOTATION_SETS
@@ -9,8 +9,10 @@ from manicap.atari.protocol import ProtocolName, find_protocol
 from manicap.atari.store import StoreConfig
 from manicap.core.errors import unknown_choice
 from manicap.core.ranges import PlaySteps, Width
+from manicap.core.registry import Known
 from manicap.domains.evaluation import EvaluationConfig
 from manicap.probing.linear import ProbeInit
+from manicap.probing.probes import PROBES
 
 
 @dataclass(frozen=True)
@@ -23,8 +25,8 @@ class AtariEvaluationConfig(EvaluationConfig):
     """fixed, or as the 2019 code behaves (reference), to compare with published numbers."""
     annotation_set: str = "corrected"
     """ari-2019 (behind the published tables), ari-2020 or corrected."""
-    probe: Literal["linear", "logistic", "knn"] = "linear"
-    """linear is the protocol's; logistic is converged; knn takes the nearest neighbours."""
+    probe: Annotated[str, Known(PROBES)] = "linear"
+    """linear is the protocol's; logistic is converged; knn takes the nearest neighbours; or package.module:Name."""
     probe_input: ProbeInput = "output"
     """output is what the method's paper probes; backbone the convolution features, of one width for all methods."""
     width: Width | None = None
