@@ -8,7 +8,7 @@ gives `run` again, with the types of these defaults in its signature: what the p
 import inspect
 from collections.abc import Callable
 from dataclasses import fields, make_dataclass
-from functools import wraps
+from types import FunctionType
 from typing import Annotated, Any, Literal, get_args
 
 import tyro
@@ -29,14 +29,11 @@ def with_types(function: Callable[..., None], **defaults: Any) -> Callable[..., 
         for name, parameter in signature.parameters.items()
     ]
 
-    @wraps(function)
-    def call(*arguments: Any, **values: Any) -> None:
-        function(*arguments, **values)
-
-    del call.__wrapped__  # or its signature would be found
-    call.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
-    call.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters} | {"return": None}
-    return call
+    copied = FunctionType(function.__code__, function.__globals__, function.__name__, None, function.__closure__)
+    copied.__doc__, copied.__module__ = function.__doc__, function.__module__
+    copied.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    copied.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters} | {"return": None}
+    return copied
 
 
 def value_of(flag: str, arguments: list[str]) -> str | None:

@@ -1,6 +1,6 @@
 """What the trunk asks of a domain: one interface, in one place.
 
-    class MyDomain(Domain):
+    class MyDomain(Domain[MyConfig, MyEvaluationConfig]):
         name, kinds, config_type, evaluation_type = ...
         def open_training(self, config, data_dir, device, rank): ...     # samples to train on
         def evaluate(self, probed, data_dir): ...                        # scores with their floors
@@ -14,7 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 import torch
 
@@ -28,6 +28,8 @@ if TYPE_CHECKING:  # they look up domains by name
     from manicap.domains.run_config import RunConfig
     from manicap.domains.samples import TrainingData
 
+Config = TypeVar("Config", bound="RunConfig")
+Probing = TypeVar("Probing", bound="EvaluationConfig")
 Check = Callable[[Method, int], Mapping[str, float]]
 """Scores of a method after an epoch, in evaluation mode, to be logged; nothing if none is due. The lower `error`, the
 better the weights."""
@@ -91,7 +93,9 @@ class Pictures:
     """As `Evaluation.store` has it."""
 
 
-class Domain(ABC):
+class Domain(ABC, Generic[Config, Probing]):
+    """`class MyDomain(Domain[MyConfig, MyEvaluationConfig])`."""
+
     name: ClassVar[str]
     """As configs, the command line and runs name it: that of its entry point, or its import path."""
     title: ClassVar[str]
@@ -139,23 +143,23 @@ class Domain(ABC):
         return {}
 
     @abstractmethod
-    def preset(self, name: PresetName, subject: str, method: str, chosen: Mapping[str, Any]) -> "RunConfig":
+    def preset(self, name: PresetName, subject: str, method: str, chosen: Mapping[str, Any]) -> Config:
         """The preset's config. `chosen` holds values that the caller has decided and that may decide others."""
 
     @abstractmethod
-    def preset_evaluation(self, name: PresetName) -> "EvaluationConfig": ...
+    def preset_evaluation(self, name: PresetName) -> Probing: ...
 
     # Before training
 
-    def problems(self, config: "RunConfig", evaluation: "EvaluationConfig") -> list[str]:
+    def problems(self, config: Config, evaluation: Probing) -> list[str]:
         """What does not go together, of values that are sound one by one; found before hours of training."""
         return []
 
     @abstractmethod
     def prepare(
         self,
-        config: "RunConfig",
-        evaluations: Sequence["EvaluationConfig"],
+        config: Config,
+        evaluations: Sequence[Probing],
         data_dir: Path,
         workers: int | None,
         quiet: bool,
@@ -165,51 +169,51 @@ class Domain(ABC):
     # Training
 
     @abstractmethod
-    def open_training(self, config: "RunConfig", data_dir: Path, device: torch.device, rank: int) -> "TrainingData":
+    def open_training(self, config: Config, data_dir: Path, device: torch.device, rank: int) -> "TrainingData":
         """The samples to train on, which `prepare` has put on disk."""
 
-    def check(self, config: "RunConfig", data_dir: Path) -> Check | None:
+    def check(self, config: Config, data_dir: Path) -> Check | None:
         """What to score after an epoch; None for nothing."""
         return None
 
-    def context(self, config: "RunConfig") -> MethodContext:
+    def context(self, config: Config) -> MethodContext:
         """What a method must know of data that may not be on disk yet: shapes, for costs and widths."""
         raise NotImplementedError
 
     # Probing
 
-    def companions(self, config: "RunConfig", evaluation: "EvaluationConfig", options: Any) -> Sequence[Companion]:
+    def companions(self, config: Config, evaluation: Probing, options: Any) -> Sequence[Companion]:
         """What else to measure in a job, and show beside its scores."""
         return ()
 
-    def weights(self, config: "RunConfig", evaluation: "EvaluationConfig", kept: str) -> str:
+    def weights(self, config: Config, evaluation: Probing, kept: str) -> str:
         """Which weights are probed: `chosen` or `last`. `kept` says which ones the run chose: best or last."""
         return "chosen"
 
     @abstractmethod
-    def evaluate(self, probed: "Probed", data_dir: Path) -> "Evaluation":
+    def evaluate(self, probed: "Probed[Config, Probing]", data_dir: Path) -> "Evaluation":
         """Probe an encoder, the network as it was initialised, and the commonest answer."""
 
     @abstractmethod
-    def diagnose(self, run: Any, config: Any, data_dir: Path, quiet: bool) -> Any:
-        """Rank, spread, heads and capacity of a `FinishedRun`, as a `Diagnosis`."""
+    def diagnose(self, run: Any, config: Config, measured_on: Any, data_dir: Path, quiet: bool) -> Any:
+        """Rank, spread, heads and capacity of a `FinishedRun`, measured on a `diagnosis_type`: a `RunDiagnosis`."""
 
-    def pictures(self, config: "RunConfig", data_dir: Path) -> Pictures | None:
+    def pictures(self, config: Config, data_dir: Path) -> Pictures | None:
         """What was probed on, to be shown; None if it is not on this disk, or no images."""
         return None
 
-    def test_features(self, run: Any, encoder: Any, probe_steps: int, data_dir: Path, quiet: bool) -> Any:
+    def test_features(self, config: Config, encoder: Any, probe_steps: int, data_dir: Path, quiet: bool) -> Any:
         """Features [n, F] of the test samples of a probe, for drawing the charts of a run."""
         raise UserError(f"charts of runs on {self.title} cannot be drawn")
 
     # What data it was: None where it is not on this disk, and what is kept stands for the data that it names
 
     @abstractmethod
-    def training_fingerprint(self, config: "RunConfig", data_dir: Path) -> str | None:
+    def training_fingerprint(self, config: Config, data_dir: Path) -> str | None:
         """Of the data to train on, as `TrainingData.identity` has it."""
 
     @abstractmethod
-    def probing_fingerprint(self, config: "RunConfig", evaluation: "EvaluationConfig", data_dir: Path) -> str | None:
+    def probing_fingerprint(self, config: Config, evaluation: Probing, data_dir: Path) -> str | None:
         """Of the data to probe on, as `Evaluation.store` has it."""
 
     # The paper
@@ -226,33 +230,29 @@ class Domain(ABC):
         """A number that the paper states for a point of a sweep."""
         return None
 
-    def run_values(self, config: "RunConfig") -> dict[str, Any]:
+    def run_values(self, config: Config) -> dict[str, Any]:
         """A run's settings for comparing with the paper's."""
         return to_dict(config)
 
-    def evaluation_values(
-        self, evaluation: "EvaluationConfig", paper: "EvaluationConfig", config: "RunConfig"
-    ) -> dict[str, Any]:
+    def evaluation_values(self, evaluation: Probing, paper: Probing, config: Config) -> dict[str, Any]:
         """An evaluation's settings for comparing with the paper's: with what `auto` stands for."""
         return to_dict(evaluation)
 
     # Costs
 
     @abstractmethod
-    def samples_per_epoch(self, config: "RunConfig", data_dir: Path) -> int:
+    def samples_per_epoch(self, config: Config, data_dir: Path) -> int:
         """Counted from the data, or estimated before there is any."""
 
     @abstractmethod
-    def probe_cost(self, config: "RunConfig", evaluation: "EvaluationConfig") -> ProbeCost: ...
+    def probe_cost(self, config: Config, evaluation: Probing) -> ProbeCost: ...
 
-    def collect_seconds(
-        self, runs: Sequence[tuple["RunConfig", Sequence["EvaluationConfig"]]], data_dir: Path
-    ) -> float:
+    def collect_seconds(self, runs: Sequence[tuple[Config, Sequence[Probing]]], data_dir: Path) -> float:
         """Seconds of one core to make the data that is not on disk."""
         return 0.0
 
 
-DOMAINS: Registry[type[Domain]] = Registry(
+DOMAINS: Registry[type[Domain[Any, Any]]] = Registry(
     "domain",
     Domain,
     {
@@ -262,7 +262,7 @@ DOMAINS: Registry[type[Domain]] = Registry(
 )
 
 
-def find_domain(name: str) -> Domain:
+def find_domain(name: str) -> Domain[Any, Any]:
     """The domain of this name; `package.module:Name` for one of another package."""
     return DOMAINS[name]()
 

@@ -3,13 +3,13 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Protocol, Self
+from typing import Any, ClassVar, Generic, Literal, Protocol, Self
 
 from torch import nn
 
 from manicap.algorithms.base import ProbeInput
 from manicap.core.errors import UserError
-from manicap.domains.run_config import RunConfig
+from manicap.domains.base import Config, Probing
 
 FORMAT = 2
 TargetKind = Literal["class", "place", "number"]
@@ -106,12 +106,11 @@ class Evaluation:
 
 
 @dataclass(frozen=True)
-class Probed:
+class Probed(Generic[Config, Probing]):
     """An encoder to probe, with the run that it is of."""
 
-    config: RunConfig
-    evaluation: Any
-    """The `EvaluationConfig` of the run's domain."""
+    config: Config
+    evaluation: Probing
     encoder: nn.Module
     """Samples in, features out; its `method` is the `Method`."""
     untrained: nn.Module

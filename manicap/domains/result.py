@@ -12,8 +12,8 @@ from manicap.core.config import from_dict, to_dict
 from manicap.core.errors import UserError
 from manicap.core.results import read_result, write_result
 from manicap.domains.base import Domain, Published, find_domain
-from manicap.domains.evaluation import Evaluation, EvaluationConfig
-from manicap.domains.run_config import RunConfig, config_from_dict
+from manicap.domains.evaluation import Evaluation
+from manicap.domains.run_config import config_from_dict
 
 
 @dataclass(frozen=True)
@@ -31,8 +31,10 @@ class TrainingFacts:
 
 @dataclass
 class RunResult:
-    config: RunConfig
-    evaluation_config: EvaluationConfig
+    config: Any
+    """The `RunConfig` of its domain."""
+    evaluation_config: Any
+    """The `EvaluationConfig` of its domain."""
     training: TrainingFacts
     encoder: str
     """Fingerprint of the weights that were probed."""
@@ -45,7 +47,7 @@ class RunResult:
     differences_from_paper: tuple[str, ...] = ()
 
     @property
-    def domain(self) -> Domain:
+    def domain(self) -> Domain[Any, Any]:
         return find_domain(self.config.domain)
 
     @property

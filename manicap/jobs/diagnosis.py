@@ -32,6 +32,6 @@ def diagnose_run(
         )
     check_config(config)
     set_threads(threads)
-    found: RunDiagnosis = domain.diagnose(run, config, data_dir, quiet)
+    found: RunDiagnosis = domain.diagnose(run, run.config, config, data_dir, quiet)
     found.write(run_dir / "diagnostics.json")
     return found

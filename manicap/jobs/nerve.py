@@ -27,7 +27,7 @@ def run_membership(
             f"{run_dir} has no chart membership: it was trained by {run.config.method}; the methods with one are"
             " dim-ua, dim-ua-weighted and dim-uac+"
         )
-    features = find_domain(run.config.domain).test_features(run, encoder, probe_steps, data_dir, quiet)
+    features = find_domain(run.config.domain).test_features(run.config, encoder, probe_steps, data_dir, quiet)
     with torch.no_grad():
         q_BN = membership(torch.from_numpy(np.asarray(features)))
     return features, q_BN.numpy()

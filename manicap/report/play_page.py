@@ -13,8 +13,6 @@ from manicap.atari.positions import AxisMap, estimate_positions
 from manicap.atari.store import Store, store_path
 from manicap.core.config import to_dict
 from manicap.core.files import atomic_write
-from manicap.domains.atari.config import AtariConfig
-from manicap.domains.atari.evaluation_config import AtariEvaluationConfig
 from manicap.domains.result import RunResult
 from manicap.probing.metrics import Score as MeasuredScore
 from manicap.probing.metrics import Scores
@@ -152,7 +150,6 @@ def _facts(result: RunResult) -> tuple[Fact, ...]:
 
 
 def _training(result: RunResult) -> str:
-    assert isinstance(result.config, AtariConfig)
     steps, frames = result.training.steps, result.config.collect_steps
     if not steps:
         return "nothing: the network is as it was initialised"
@@ -163,7 +160,6 @@ def _training(result: RunResult) -> str:
 def _player(run_dir: Path, result: RunResult, data_dir: Path) -> Player | None:
     """The longest stretch of test frames, with true and decoded values; None if the store is no longer the same."""
     evaluation = result.evaluation_config
-    assert isinstance(evaluation, AtariEvaluationConfig)
     path = store_path(evaluation.store_config(result.subject, result.seed), data_dir)
     if not path.is_dir():
         return None

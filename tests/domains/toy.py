@@ -136,14 +136,14 @@ class Toy(Domain):
         alike = features @ features.T - 2 * torch.eye(20)  # a picture does not vote for itself
         return np.eye(2)[LABELS[alike.topk(nearest).indices.numpy()]].sum(1)
 
-    def diagnose(self, run, config, data_dir, quiet):
+    def diagnose(self, run, run_config, config, data_dir, quiet):
         encoder = run.encoder(config.probe_input)
         features = encoder(torch.from_numpy(pictures()).float() / 255).numpy()
         return RunDiagnosis(
             domain=NAME,
             subject="gray",
-            method=run.config.method,
-            seed=run.config.seed,
+            method=run_config.method,
+            seed=run_config.seed,
             encoder=encoder.fingerprint,
             width=features.shape[1],
             config=config,

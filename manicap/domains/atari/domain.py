@@ -51,7 +51,7 @@ class AtariOptions:
     """Train the same network on the labels too, at the same budget, and show how far it gets."""
 
 
-class AtariDomain(Domain):
+class AtariDomain(Domain[AtariConfig, AtariEvaluationConfig]):
     name: ClassVar[str] = "atari"
     title: ClassVar[str] = "Atari games"
     kinds = ("frames",)
@@ -80,7 +80,7 @@ class AtariDomain(Domain):
     def preset_evaluation(self, name: PresetName) -> AtariEvaluationConfig:
         return preset_evaluation(name)
 
-    def problems(self, config: AtariConfig, evaluation: AtariEvaluationConfig) -> list[str]:  # type: ignore[override]
+    def problems(self, config: AtariConfig, evaluation: AtariEvaluationConfig) -> list[str]:
         found = []
         needed = {evaluation.annotation_set: None}
         if find_method(config.method).needs_labels:
@@ -96,7 +96,7 @@ class AtariDomain(Domain):
                 found.append(f"width must be at most the {width} features of {config.method}, got {evaluation.width}")
         return found
 
-    def prepare(  # type: ignore[override]
+    def prepare(
         self,
         config: AtariConfig,
         evaluations: Sequence[AtariEvaluationConfig],
@@ -108,15 +108,13 @@ class AtariDomain(Domain):
         for evaluation in evaluations:
             open_play_bench(config, evaluation, data_dir, workers, quiet)
 
-    def open_training(  # type: ignore[override]
-        self, config: AtariConfig, data_dir: Path, device: torch.device, rank: int
-    ) -> StoreData:
+    def open_training(self, config: AtariConfig, data_dir: Path, device: torch.device, rank: int) -> StoreData:
         return StoreData(config, collected(config.store_config, data_dir), device, rank)
 
-    def context(self, config: AtariConfig) -> MethodContext:  # type: ignore[override]
+    def context(self, config: AtariConfig) -> MethodContext:
         return MethodContext(num_variables=costs.NUM_VARIABLES)
 
-    def companions(  # type: ignore[override]
+    def companions(
         self, config: AtariConfig, evaluation: AtariEvaluationConfig, options: AtariOptions
     ) -> Sequence[Companion]:
         found = []
@@ -127,9 +125,8 @@ class AtariDomain(Domain):
             found.append(Companion("supervised", evaluation, replace(config, method="supervised", settings=settings)))
         return found
 
-    def evaluate(self, probed: Probed, data_dir: Path) -> StateEvaluation:
+    def evaluate(self, probed: Probed[AtariConfig, AtariEvaluationConfig], data_dir: Path) -> StateEvaluation:
         config, evaluation = probed.config, probed.evaluation
-        assert isinstance(config, AtariConfig)
         bench = open_play_bench(config, evaluation, data_dir, None, probed.quiet)
         encoder, untrained = (FrameEncoder(each, arrays="torch") for each in (probed.encoder, probed.untrained))
         return bench.evaluate(
@@ -141,25 +138,22 @@ class AtariDomain(Domain):
             init=evaluation.probe_init,
         )
 
-    def diagnose(self, run: FinishedRun, config: AtariDiagnosisConfig, data_dir: Path, quiet: bool) -> RunDiagnosis:
-        assert isinstance(run.config, AtariConfig)
-        return diagnose_play(run, run.config, config, data_dir, quiet)
+    def diagnose(
+        self, run: FinishedRun, config: AtariConfig, measured_on: AtariDiagnosisConfig, data_dir: Path, quiet: bool
+    ) -> RunDiagnosis:
+        return diagnose_play(run, config, measured_on, data_dir, quiet)
 
     def test_features(
-        self, run: FinishedRun, encoder: FrozenEncoder, probe_steps: int, data_dir: Path, quiet: bool
+        self, config: AtariConfig, encoder: FrozenEncoder, probe_steps: int, data_dir: Path, quiet: bool
     ) -> Features:
-        config = run.config
-        assert isinstance(config, AtariConfig)
         store = collected(StoreConfig(config.game, probe_steps, 0, "probe"), data_dir, quiet=quiet)
         rows = probe_splits(store, FIXED, config.annotation_set, config.seed).test.rows
         return extract_features(FrameEncoder(encoder, arrays="torch"), store, rows, quiet=quiet)
 
-    def training_fingerprint(self, config: AtariConfig, data_dir: Path) -> str | None:  # type: ignore[override]
+    def training_fingerprint(self, config: AtariConfig, data_dir: Path) -> str | None:
         return store_fingerprint(config.store_config, data_dir)
 
-    def probing_fingerprint(  # type: ignore[override]
-        self, config: AtariConfig, evaluation: AtariEvaluationConfig, data_dir: Path
-    ) -> str | None:
+    def probing_fingerprint(self, config: AtariConfig, evaluation: AtariEvaluationConfig, data_dir: Path) -> str | None:
         return store_fingerprint(evaluation.store_config(config.game, config.seed), data_dir)
 
     def paper_setting(self, subject: str, method: str) -> PaperSetting | None:
@@ -176,7 +170,7 @@ class AtariDomain(Domain):
     def published_sweep(self, subject: str, sweep: str, point: tuple[Any, ...]) -> float | None:
         return published_sweep(subject, sweep, point)
 
-    def evaluation_values(  # type: ignore[override]
+    def evaluation_values(
         self, evaluation: AtariEvaluationConfig, paper: AtariEvaluationConfig, config: AtariConfig
     ) -> dict[str, Any]:
         """Annotation sets that are equal for a game count as the paper's; the initial weights for the linear probe."""
@@ -186,10 +180,10 @@ class AtariDomain(Domain):
             values["annotation_set"] = paper.annotation_set
         return values
 
-    def samples_per_epoch(self, config: AtariConfig, data_dir: Path) -> int:  # type: ignore[override]
+    def samples_per_epoch(self, config: AtariConfig, data_dir: Path) -> int:
         return costs.samples_per_epoch(config, data_dir)
 
-    def probe_cost(self, config: AtariConfig, evaluation: AtariEvaluationConfig) -> ProbeCost:  # type: ignore[override]
+    def probe_cost(self, config: AtariConfig, evaluation: AtariEvaluationConfig) -> ProbeCost:
         features = f"{evaluation.probe_input} {evaluation.probe_steps} {evaluation.protocol}"
         return ProbeCost(evaluation.probe_steps, features, partial(costs.probe_seconds, evaluation))
 

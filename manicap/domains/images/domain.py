@@ -28,7 +28,7 @@ from manicap.train.device import choose_device
 from manicap.train.finished import FinishedRun
 
 
-class ImageDomain(Domain):
+class ImageDomain(Domain[ImageConfig, ImageEvaluationConfig]):
     name: ClassVar[str] = "images"
     title: ClassVar[str] = "images"
     kinds = ("views",)
@@ -60,7 +60,7 @@ class ImageDomain(Domain):
     def preset_evaluation(self, name: PresetName) -> ImageEvaluationConfig:
         return ImageEvaluationConfig()
 
-    def problems(self, config: ImageConfig, evaluation: ImageEvaluationConfig) -> list[str]:  # type: ignore[override]
+    def problems(self, config: ImageConfig, evaluation: ImageEvaluationConfig) -> list[str]:
         if evaluation.protocol == "tsai2021" and (config.protocol, config.weights) != ("tsai2021", "best"):
             return [
                 "an evaluation by tsai2021 probes the weights that scored best on the test images:"
@@ -68,7 +68,7 @@ class ImageDomain(Domain):
             ]
         return []
 
-    def prepare(  # type: ignore[override]
+    def prepare(
         self,
         config: ImageConfig,
         evaluations: Sequence[ImageEvaluationConfig],
@@ -81,19 +81,17 @@ class ImageDomain(Domain):
         for evaluation in evaluations:
             require_labels(open_bench(config, evaluation, data_dir, quiet))
 
-    def open_training(  # type: ignore[override]
-        self, config: ImageConfig, data_dir: Path, device: torch.device, rank: int
-    ) -> ImageData:
+    def open_training(self, config: ImageConfig, data_dir: Path, device: torch.device, rank: int) -> ImageData:
         return ImageData(config, open_split(config, "pretrain", data_dir), device, rank)
 
-    def check(self, config: ImageConfig, data_dir: Path) -> Check:  # type: ignore[override]
+    def check(self, config: ImageConfig, data_dir: Path) -> Check:
         return ImageCheck(config, data_dir)
 
-    def context(self, config: ImageConfig) -> MethodContext:  # type: ignore[override]
+    def context(self, config: ImageConfig) -> MethodContext:
         side = config.view_recipe.output_size or costs.SIDES.get(config.dataset, costs.OTHER_SIDE)
         return MethodContext((3, side, side))
 
-    def weights(self, config: ImageConfig, evaluation: ImageEvaluationConfig, kept: str) -> str:  # type: ignore[override]
+    def weights(self, config: ImageConfig, evaluation: ImageEvaluationConfig, kept: str) -> str:
         """The last weights under clean; under tsai2021 those that scored best on the test images while training."""
         if evaluation.protocol == "clean":
             return "last"
@@ -104,9 +102,8 @@ class ImageDomain(Domain):
             )
         return "chosen"
 
-    def evaluate(self, probed: Probed, data_dir: Path) -> ClassEvaluation:
+    def evaluate(self, probed: Probed[ImageConfig, ImageEvaluationConfig], data_dir: Path) -> ClassEvaluation:
         config, evaluation = probed.config, probed.evaluation
-        assert isinstance(config, ImageConfig)
         bench = replace(open_bench(config, evaluation, data_dir, probed.quiet), cache_dir=probed.cache_dir)
         device = choose_device()
         method, untrained = (each.to(device).method for each in (probed.encoder, probed.untrained))
@@ -114,24 +111,23 @@ class ImageDomain(Domain):
         assert isinstance(untrained, Method)
         return evaluate_images(bench, method, probed.fingerprint, {"untrained": untrained})
 
-    def diagnose(self, run: FinishedRun, config: ImageDiagnosisConfig, data_dir: Path, quiet: bool) -> RunDiagnosis:
-        assert isinstance(run.config, ImageConfig)
-        return diagnose_images(run, run.config, config, data_dir, quiet)
+    def diagnose(
+        self, run: FinishedRun, config: ImageConfig, measured_on: ImageDiagnosisConfig, data_dir: Path, quiet: bool
+    ) -> RunDiagnosis:
+        return diagnose_images(run, config, measured_on, data_dir, quiet)
 
-    def pictures(self, config: ImageConfig, data_dir: Path) -> Pictures | None:  # type: ignore[override]
+    def pictures(self, config: ImageConfig, data_dir: Path) -> Pictures | None:
         if not has_images(config.dataset, data_dir):
             return None
         train, test = (open_split(config, split, data_dir) for split in ("train", "test"))
         return Pictures(train.images, test.images, test.class_names, f"{train.fingerprint}-{test.fingerprint}")
 
-    def training_fingerprint(self, config: ImageConfig, data_dir: Path) -> str | None:  # type: ignore[override]
+    def training_fingerprint(self, config: ImageConfig, data_dir: Path) -> str | None:
         if not has_images(config.dataset, data_dir):
             return None
         return open_split(config, "pretrain", data_dir).fingerprint
 
-    def probing_fingerprint(  # type: ignore[override]
-        self, config: ImageConfig, evaluation: ImageEvaluationConfig, data_dir: Path
-    ) -> str | None:
+    def probing_fingerprint(self, config: ImageConfig, evaluation: ImageEvaluationConfig, data_dir: Path) -> str | None:
         if not has_images(config.dataset, data_dir):
             return None
         return "-".join(open_split(config, split, data_dir).fingerprint for split in ("train", "test"))
@@ -145,22 +141,22 @@ class ImageDomain(Domain):
     def published(self, subject: str) -> list[Published]:
         return published_image_scores(subject)
 
-    def run_values(self, config: ImageConfig) -> dict[str, Any]:  # type: ignore[override]
+    def run_values(self, config: ImageConfig) -> dict[str, Any]:
         """As many images as there are means all."""
         values = to_dict(config)
         if values.get("num_images", 0) >= costs.NUM_IMAGES.get(config.dataset, (10**12,))[0]:
             del values["num_images"]
         return values
 
-    def evaluation_values(  # type: ignore[override]
+    def evaluation_values(
         self, evaluation: ImageEvaluationConfig, paper: ImageEvaluationConfig, config: ImageConfig
     ) -> dict[str, Any]:
         return {**to_dict(evaluation), "probe_features": "augmented" if evaluation.is_augmented else "cached"}
 
-    def samples_per_epoch(self, config: ImageConfig, data_dir: Path) -> int:  # type: ignore[override]
+    def samples_per_epoch(self, config: ImageConfig, data_dir: Path) -> int:
         return costs.images_per_epoch(config)
 
-    def probe_cost(self, config: ImageConfig, evaluation: ImageEvaluationConfig) -> ProbeCost:  # type: ignore[override]
+    def probe_cost(self, config: ImageConfig, evaluation: ImageEvaluationConfig) -> ProbeCost:
         features = f"{evaluation.probe_input} {evaluation.is_augmented and evaluation.probe == 'linear'}"
         encoded = costs.encoded_images(config, evaluation)
         return ProbeCost(encoded, features, partial(costs.probe_seconds, config, evaluation))
