@@ -7,14 +7,16 @@ input="normalized"   float32: (uint8 / 255 - mean) / std, from -1 to 1 with the 
 
 import hashlib
 from collections.abc import Callable
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from manicap.core.errors import UserError, unknown_choice
+from manicap.core.config import checked
+from manicap.core.errors import UserError
+from manicap.core.ranges import Positive, Range
 
 Encoder = Callable[[Any], Any]
 """Frames [B, 1, 210, 160] to features [B, F]: an `nn.Module`, or a function of NumPy arrays or torch tensors."""
@@ -45,19 +47,16 @@ class FrameEncoder:
         arrays: `torch` or `numpy`; by default torch for modules and their methods, NumPy for other functions.
     """
 
+    @checked
     def __init__(
         self,
         encoder: Encoder,
         input: InputKind = "uint8",
-        normalization: tuple[float, float] = (0.5, 0.5),
+        normalization: tuple[Annotated[float, Range(-1e6, 1e6)], Positive] = (0.5, 0.5),
         arrays: ArrayKind | None = None,
     ) -> None:
         if not callable(encoder):
             raise UserError(f"the encoder must be a function from frames to features, got {type(encoder).__name__}")
-        if input not in get_args(InputKind):
-            raise unknown_choice("input", str(input), get_args(InputKind))
-        if arrays is not None and arrays not in get_args(ArrayKind):
-            raise unknown_choice("arrays", str(arrays), get_args(ArrayKind))
         self.encoder, self.input, self.normalization = encoder, input, normalization
         self.module = _module_of(encoder)
         self.arrays = arrays or ("torch" if self.module is not None else "numpy")

@@ -19,7 +19,9 @@ from manicap.atari.games import find_game
 from manicap.atari.protocol import find_protocol
 from manicap.atari.splits import Part, probe_splits, read_labels
 from manicap.atari.store import Store
+from manicap.core.config import check_config, checked
 from manicap.core.errors import UserError
+from manicap.core.ranges import Count, Seed, Width
 from manicap.domains.evaluation import TargetKind
 from manicap.probing.features import Features, FrameEncoder, extract_all, project_features
 from manicap.probing.majority import MajorityClass
@@ -41,9 +43,9 @@ class Extraction:
 
     cache_dir: Path | None = None
     """Where they are kept for the next probe; nowhere if absent."""
-    batch_size: int = 128
+    batch_size: Count = 128
     """Frames encoded at a time."""
-    width: int | None = None
+    width: Width | None = None
     """Project them to this many dimensions by a seeded random orthogonal map."""
     quiet: bool = False
 
@@ -54,7 +56,10 @@ class PlayBench:
     A store that is too small to split, or has no variable to score, is a `UserError`.
     """
 
-    def __init__(self, store: Store, protocol: str = "fixed", annotation_set: str = "corrected", seed: int = 0) -> None:
+    @checked
+    def __init__(
+        self, store: Store, protocol: str = "fixed", annotation_set: str = "corrected", seed: Seed = 0
+    ) -> None:
         self.store, self.annotation_set, self.seed = store, annotation_set, seed
         self.protocol = find_protocol(protocol)
         self.splits = probe_splits(store, self.protocol, annotation_set, seed)
@@ -81,6 +86,7 @@ class PlayBench:
         init: str = "auto",
     ) -> StateEvaluation:
         """Scores of an encoder and of its floors, with all that they depend on. The frames are read once for all."""
+        check_config(extraction)
         floors = {"majority": "majority"} if floors is None else floors
         encoders = [encoder, *(floor for floor in floors.values() if isinstance(floor, FrameEncoder))]
         named = {each: (fingerprints or {}).get(each) for each in encoders}

@@ -1,10 +1,10 @@
 import pytest
 import torch
 
-from manicap.diagnostics.geometry import alignment
-from manicap.diagnostics.training import heads_of, measure_batch
 from manicap.algorithms import METHODS
 from manicap.algorithms.base import Batch, MethodContext
+from manicap.diagnostics.geometry import alignment
+from manicap.diagnostics.training import heads_of, measure_batch
 from tests.algorithms.small import small_settings
 
 

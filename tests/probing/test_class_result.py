@@ -4,6 +4,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from manicap.core.errors import UserError
 from manicap.domains.images.evaluation import majority
 from manicap.probing.class_result import ClassEvaluation, ClassPredictions, ClassScores, score_classes
 
@@ -42,7 +43,7 @@ def test_the_majority_is_that_of_the_training_images():
 def evaluation():
     scores = ClassScores(0.5, 0.75, {"a": 0.5})
     return ClassEvaluation(
-        dataset="cifar10",
+        subject="cifar10",
         protocol="clean",
         probe="linear",
         probe_options={"epochs": 200},
@@ -73,5 +74,5 @@ def test_predictions_survive_the_disk(tmp_path):
 
 
 def test_another_format_is_refused():
-    with pytest.raises(Exception, match="format 9 was given, this version reads 1"):
+    with pytest.raises(UserError, match="format 9 was given, this version reads 2"):
         ClassEvaluation.from_dict(evaluation().to_dict() | {"format": 9})

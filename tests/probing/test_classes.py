@@ -8,12 +8,12 @@ from sklearn.linear_model import LogisticRegression
 
 from manicap.core.errors import UserError
 from manicap.domains.images.evaluation import PROTOCOLS, ImageBench, evaluate_images
-from manicap.domains.images.features import ImageEncoder
-from manicap.probing.votes import NeighborsConfig
-from manicap.probing.classes import AugmentedFeatures, CachedFeatures, LinearProbe, LinearProbeConfig
+from manicap.domains.images.features import AugmentedFeatures, ImageEncoder
 from manicap.images.recipes import CIFAR10_TSAI2021
 from manicap.images.selection import open_images
 from manicap.images.views import normalise
+from manicap.probing.classes import CachedFeatures, LinearProbe, LinearProbeConfig
+from manicap.probing.votes import NeighborsConfig
 from tests.algorithms.small_images import build_small
 
 

@@ -9,9 +9,11 @@ from sklearn.metrics import f1_score
 from torch import nn
 
 from manicap.core.errors import UserError
-from manicap.domains.atari.evaluation import evaluate
+from manicap.library import evaluate
+from manicap.probing.encoders import FrameEncoder
 from manicap.probing.linear import LinearConfig, LinearProbes
-from manicap.probing.state_result import Evaluation, Predictions
+from manicap.probing.play_bench import Extraction, PlayBench
+from manicap.probing.state_result import StateEvaluation, StatePredictions
 from tests.probing.conftest import block_contrast
 
 
@@ -22,7 +24,7 @@ def short_probe(protocol, seed, quiet):
 @pytest.fixture(scope="module")
 def evaluation(probe_store):
     floors = {"majority": "majority", "dark": lambda frames: np.zeros((len(frames), 600))}
-    return evaluate(block_contrast, store=probe_store, probe=short_probe, floors=floors, quiet=True)
+    return evaluate(block_contrast, bench=PlayBench(probe_store), probe=short_probe, floors=floors, quiet=True)
 
 
 def test_scores_are_those_of_its_predictions(evaluation, probe_store):
@@ -53,18 +55,18 @@ def test_table_dict_and_json(evaluation):
     assert f"{evaluation.counts['frames_test']:,} test frames of a 3,200-step store" in second
     for word in ("agent_localization", "  ball_x", "mean over categories", "majority", "dark", "F1", "accuracy"):
         assert word in text
-    values = json.loads(evaluation.to_json())
+    values = json.loads(json.dumps(evaluation.to_dict()))
     assert "predictions" not in values
-    again = Evaluation.from_dict(values)
+    again = StateEvaluation.from_dict(values)
     assert again == evaluation
     assert str(again) == text
     with pytest.raises(UserError, match="format 99"):
-        Evaluation.from_dict(values | {"format": 99})
+        StateEvaluation.from_dict(values | {"format": 99})
 
 
 def test_predictions_survive_the_disk(evaluation, tmp_path):
     sha256 = evaluation.predictions.save(tmp_path / "predictions.npz")
-    found = Predictions.load(tmp_path / "predictions.npz", sha256)
+    found = StatePredictions.load(tmp_path / "predictions.npz", sha256)
     assert found.variables == evaluation.predictions.variables
     np.testing.assert_array_equal(found.decoded, evaluation.predictions.decoded)
 
@@ -72,7 +74,8 @@ def test_predictions_survive_the_disk(evaluation, tmp_path):
 def test_a_plain_sequential_and_width(probe_store, tmp_path):
     torch.manual_seed(0)
     encoder = nn.Sequential(nn.Conv2d(1, 4, 16, 16), nn.ReLU(), nn.Flatten()).eval()  # 4 x 13 x 10 features
-    options = {"store": probe_store, "probe": "knn", "quiet": True, "cache_dir": tmp_path, "seed": 3}
+    bench = PlayBench(probe_store, seed=3)
+    options = {"bench": bench, "probe": "knn", "quiet": True, "cache_dir": tmp_path}
     whole = evaluate(encoder, input="float", **options)
     assert (whole.width, whole.feature_width) == (520, 520)
     narrow = evaluate(encoder, input="float", width=32, **options)
@@ -86,8 +89,7 @@ def test_a_plain_sequential_and_width(probe_store, tmp_path):
 
 @pytest.mark.parametrize("probe", ["logistic", "knn"])
 def test_reference_protocol_samples_the_test_set(probe_store, probe):
-    options = {"store": probe_store, "probe": probe, "quiet": True, "annotation_set": "ari-2019"}
-    found = evaluate(block_contrast, protocol="reference", **options)
+    found = evaluate(block_contrast, bench=PlayBench(probe_store, "reference", "ari-2019"), probe=probe, quiet=True)
     assert (found.protocol, found.annotation_set, found.probe) == ("reference", "ari-2019", probe)
     # Scored on a sample: not the score of all predictions.
     shares = (found.predictions.true == found.predictions.decoded).mean(0)
@@ -96,8 +98,30 @@ def test_reference_protocol_samples_the_test_set(probe_store, probe):
 
 
 def test_the_same_call_gives_the_same_scores(probe_store, evaluation):
-    again = evaluate(block_contrast, store=probe_store, probe=short_probe, quiet=True)
+    again = evaluate(block_contrast, bench=PlayBench(probe_store), probe=short_probe, quiet=True)
     assert again.scores == evaluation.scores
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"probe": "liner"}, "unknown probe 'liner'; did you mean 'linear'"),
+        ({"input": "int8"}, "unknown input 'int8'; did you mean 'uint8'"),
+        ({"floors": ("untrained",)}, "floors={'untrained': encoder}"),
+        ({"game": "freeway"}, "is a store of pong, not of freeway"),
+        ({"steps": 7}, "steps must be at least 8, got 7"),
+        ({"seed": -1}, "seed must not be negative, got -1"),
+        ({"seed": np.int64(3)}, r"seed must be of type int, got 3 \(int64\)"),
+        ({"width": 0}, "width must be at least 1, got 0"),
+        ({"protocol": "reference"}, "the bench has protocol fixed, not reference: say it where the bench is made"),
+        ({"annotation_set": "ari-2019"}, "the bench has annotation_set corrected, not ari-2019"),
+        ({"seed": 3}, "the bench has seed 0, not 3"),
+        ({"dataset": "cifar10"}, "say one of them: a game, a bench, or a dataset"),
+    ],
+)
+def test_mistakes_are_named(probe_store, options, message):
+    with pytest.raises(UserError, match=message):
+        evaluate(block_contrast, bench=PlayBench(probe_store), quiet=True, **options)
 
 
 @pytest.mark.parametrize(
@@ -106,45 +130,55 @@ def test_the_same_call_gives_the_same_scores(probe_store, evaluation):
         ({"probe": "liner"}, "unknown probe 'liner'; did you mean 'linear'"),
         ({"protocol": "fix"}, "unknown protocol"),
         ({"annotation_set": "ari"}, "unknown annotation set"),
-        ({"input": "int8"}, "unknown input 'int8'; did you mean 'uint8'"),
-        ({"floors": ("untrained",)}, "floors={'untrained': encoder}"),
-        ({"game": "freeway"}, "is a store of pong, not of freeway"),
-        ({"store": "nowhere"}, "nowhere is not a sound store"),
-        ({"steps": 7}, "steps must be at least 8, got 7"),
-        ({"seed": -1}, "seed must not be negative, got -1"),
-        ({"seed": np.int64(3)}, r"seed must be of type int, got 3 \(int64\)"),
-        ({"width": 0}, "width must be at least 1, got 0"),
-        ({"batch_size": -1}, "batch_size must be at least 1, got -1"),
-        ({"normalization": (0.5, 0.0)}, r"normalization\[1\] must be positive, got 0.0"),
-        ({"normalization": (0.5,)}, "normalization must have 2 values, got 1"),
+        ({"game": "pnog"}, "unknown game 'pnog'; did you mean 'pong'"),
+        ({"dataset": "cifar10", "width": 8}, "features of images are not projected"),
     ],
 )
-def test_mistakes_are_named(probe_store, options, message):
+def test_mistakes_are_named_before_any_game_is_played(tmp_path, options, message):
     with pytest.raises(UserError, match=message):
-        evaluate(block_contrast, **{"store": probe_store, "quiet": True} | options)
+        evaluate(block_contrast, data_dir=tmp_path, quiet=True, **options)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_mistakes_in_a_bench_or_an_encoder_are_named(probe_store):
+    with pytest.raises(UserError, match="unknown protocol"):
+        PlayBench(probe_store, "fix")
+    with pytest.raises(UserError, match="unknown annotation set"):
+        PlayBench(probe_store, annotation_set="ari")
+    with pytest.raises(UserError, match="seed must not be negative, got -1"):
+        PlayBench(probe_store, seed=-1)
+    with pytest.raises(UserError, match="batch_size must be at least 1, got -1"):
+        PlayBench(probe_store).evaluate(FrameEncoder(block_contrast), extraction=Extraction(batch_size=-1))
+    with pytest.raises(UserError, match=r"normalization\[1\] must be positive, got 0.0"):
+        FrameEncoder(block_contrast, "normalized", (0.5, 0.0))
+    with pytest.raises(UserError, match="normalization must have 2 values, got 1"):
+        FrameEncoder(block_contrast, "normalized", (0.5,))
+    with pytest.raises(UserError, match="unknown arrays 'tensor'"):
+        FrameEncoder(block_contrast, arrays="tensor")
 
 
 def test_a_floor_measured_otherwise_is_refused(evaluation):
-    other = Evaluation.from_dict(evaluation.to_dict() | {"protocol": "reference", "seed": 7})
+    other = StateEvaluation.from_dict(evaluation.to_dict() | {"protocol": "reference", "seed": 7})
     with pytest.raises(UserError, match="the floor 'x' was measured with another protocol and another seed"):
         evaluation.add_floor("x", other)
 
 
-BOTH_ORDERS = [
+ORDERS = [
     "import manicap; f = manicap.evaluate; from manicap.probing.metrics import Scores; manicap.probing.metrics",
     "from manicap.probing.metrics import Scores; import manicap; f = manicap.evaluate",
     "import manicap.probing.metrics; from manicap import evaluate as f",
 ]
 
 
-@pytest.mark.parametrize("imports", BOTH_ORDERS)
-def test_the_package_is_callable_and_importable(imports):
+@pytest.mark.parametrize("imports", ORDERS)
+def test_evaluate_is_a_function_whatever_was_imported_before(imports):
     code = f"""
-{imports}
-import sys
-import manicap
+import manicap, sys
 assert "torch" not in sys.modules
-assert manicap.evaluate is sys.modules["manicap.evaluate"]
+{imports}
+import inspect
+assert inspect.isfunction(f)
+assert "game" in inspect.signature(f).parameters
 from manicap.core.errors import UserError
 try:
     f(3, game="pong")

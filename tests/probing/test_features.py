@@ -6,8 +6,9 @@ import torch
 from torch import nn
 
 from manicap.core.errors import Failure, UserError
-from manicap.probing.encoders import FrozenEncoder
-from manicap.probing.features import extract_features, project_features
+from manicap.probing import features
+from manicap.probing.encoders import FrameEncoder
+from manicap.probing.features import extract_all, extract_features, project_features
 from tests.probing.conftest import block_contrast
 
 ROWS = np.array([5, 3, 900, 17, 17])
@@ -45,6 +46,23 @@ def test_rows_come_in_the_order_asked_whatever_the_batch(probe_store):
         np.testing.assert_allclose(found, expected, atol=1e-6)
 
 
+def test_several_encoders_share_one_pass_over_the_frames(probe_store, tmp_path, monkeypatch):
+    rows, pool = np.arange(300), Pool().eval()
+    alone = [extract_features(each, probe_store, rows, quiet=True) for each in (pool, block_contrast)]
+    read = []
+    own = features._read_blocks
+    monkeypatch.setattr(features, "_read_blocks", lambda *args: read.append(len(args[1])) or own(*args))
+    together = extract_all([(pool, None), (block_contrast, "mine")], probe_store, rows, tmp_path, quiet=True)
+    for found, expected in zip(together, alone, strict=True):
+        np.testing.assert_array_equal(found, expected)
+    assert read == [300]
+    # With the features of one on disk, a pass is made for the other; with both, none.
+    next(tmp_path.glob("*.npy")).unlink()
+    for _ in range(2):
+        extract_all([(pool, None), (block_contrast, "mine")], probe_store, rows, tmp_path, quiet=True)
+    assert read == [300, 300]
+
+
 def test_input_kinds(probe_store):
     frame = np.array(probe_store.frames[:2])
     seen = []
@@ -54,9 +72,9 @@ def test_input_kinds(probe_store):
         return np.zeros((len(frames), 1))
 
     for kind in ("uint8", "float", "normalized"):
-        FrozenEncoder(encoder, kind)(frame)
-    FrozenEncoder(encoder, "normalized", (0.25, 2.0))(frame)
-    FrozenEncoder(encoder, "float", arrays="torch")(frame)
+        FrameEncoder(encoder, kind)(frame)
+    FrameEncoder(encoder, "normalized", (0.25, 2.0))(frame)
+    FrameEncoder(encoder, "float", arrays="torch")(frame)
     assert [each.shape for each in seen] == [(2, 1, 210, 160)] * 5
     assert seen[0].dtype == np.uint8
     assert all(each.dtype == np.float32 for each in seen[1:4])
@@ -170,8 +188,8 @@ def test_a_function_is_cached_under_the_name_it_is_given_and_checked(probe_store
 def test_a_failing_encoder_leaves_no_file(probe_store, tmp_path):
     class Failing(Pool):
         def forward(self, frames):
-            features = super().forward(frames)
-            return features if len(frames) == 16 else features * torch.nan
+            found = super().forward(frames)
+            return found if len(frames) == 16 else found * torch.nan
 
     with pytest.raises(UserError, match="NaN"):
         extract_features(Failing().eval(), probe_store, np.arange(100), cache_dir=tmp_path, quiet=True)
@@ -180,7 +198,7 @@ def test_a_failing_encoder_leaves_no_file(probe_store, tmp_path):
 
 def test_a_full_disk_is_told_and_leaves_nothing(probe_store, small_disk, monkeypatch):
     # 3,200 rows of 2,100 features of 4 bytes: 27 MB, on a disk of 4.
-    encoder = FrozenEncoder(lambda frames: frames.reshape(len(frames), -1)[:, :2100].astype(np.float32))
+    encoder = FrameEncoder(lambda frames: frames.reshape(len(frames), -1)[:, :2100].astype(np.float32))
     rows = np.arange(3200)
     options = {"cache_dir": small_disk, "fingerprint": "large", "quiet": True}
     with pytest.raises(Failure, match=r"the features of 3,200 samples need 0.027 GB, and 0.004 GB are free in"):

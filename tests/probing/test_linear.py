@@ -7,8 +7,8 @@ from torch import nn
 
 from manicap.atari.protocol import FIXED, REFERENCE
 from manicap.core.errors import UserError
-from manicap.probing.metrics import accuracy, weighted_f1
 from manicap.probing.linear import LinearConfig, LinearProbes
+from manicap.probing.metrics import accuracy, weighted_f1
 from manicap.probing.sampling import ProbeData, epoch_order, scored_rows, training_batches
 from manicap.probing.schedules import EarlyStopping, Plateau
 

@@ -1,38 +1,23 @@
-import copy
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from manicap.core.errors import UserError
-from manicap.statistics.comparison import compare
-from manicap.probing.metrics import Score, Scores
-from manicap.probing.state_result import Evaluation
+from manicap.statistics.comparison import Measured, compare
 
 VALUES = {"a": {0: 0.5, 1: 0.6, 2: 0.7}, "b": {0: 0.4, 1: 0.45, 2: 0.5}}
+PROBED = {
+    "protocol": "fixed",
+    "annotation set": "corrected",
+    "probe": "linear",
+    "probe options": {"batch_size": 64},
+}
 
 
 def result(method, game, seed, f1, **changes):
-    evaluation = Evaluation(
-        game=game,
-        protocol="fixed",
-        annotation_set="corrected",
-        probe="linear",
-        probe_options={"batch_size": 64},
-        width=256,
-        feature_width=3456,
-        seed=0,
-        steps=100,
-        store=f"store of {game}",
-        encoder=None,
-        threads=1,
-        counts={"frames_train": 1, "frames_val": 1, "frames_test": 1},
-        categories={"agent": ("x",)},
-        scores=Scores(f1, f1 / 2, {"agent": Score(f1, f1 / 2)}, {"x": Score(f1, f1 / 2)}),
-        seconds={},
-    )
-    for key, value in changes.items():
-        setattr(evaluation, key, value)
-    return {"method": method, "game": game, "seed": seed, "evaluation": evaluation.to_dict()}
+    scores = {"f1": f1, "accuracy": f1 / 2}
+    return replace(Measured(game, method, seed, 256, scores, f"store of {game}", probed=PROBED), **changes)
 
 
 @pytest.fixture
@@ -66,12 +51,12 @@ def test_a_method_does_not_move_the_others_intervals(results):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"protocol": "reference"}, r"differ in protocol: fixed \(a, b\), reference \(c\)"),
-        ({"annotation_set": "ari-2019"}, "differ in annotation set"),
-        ({"probe": "knn"}, "differ in probe:"),
-        ({"probe_options": {"batch_size": 512}}, "differ in probe options"),
+        ({"probed": PROBED | {"protocol": "reference"}}, r"differ in protocol: fixed \(a, b\), reference \(c\)"),
+        ({"probed": PROBED | {"annotation set": "ari-2019"}}, "differ in annotation set"),
+        ({"probed": PROBED | {"probe": "knn"}}, "differ in probe:"),
+        ({"probed": PROBED | {"probe options": {"batch_size": 512}}}, "differ in probe options"),
         ({"width": 3456}, r"differ in probe width: 256 \(a, b\), 3456 \(c\)"),
-        ({"store": "another"}, "on pong with seed 0 they were probed on different stores"),
+        ({"store": "another"}, "on pong with seed 0 they were probed on different data"),
     ],
 )
 def test_what_differs_is_not_ranked_unless_asked(results, changes, message):
@@ -90,11 +75,13 @@ def test_methods_on_different_games_are_not_ranked(results):
 
 def test_mistakes_are_named(results):
     with pytest.raises(UserError, match="a on pong with seed 0 is given twice"):
-        compare([*results, copy.deepcopy(results[0])])
+        compare([*results, replace(results[0])])
     with pytest.raises(UserError, match="no results"):
         compare([])
     with pytest.raises(UserError, match="unknown method 'dim'"):
         compare(results, baseline="dim")
+    with pytest.raises(UserError, match="unknown metric 'top5'; .*accuracy, f1"):
+        compare(results, metric="top5")
 
 
 def trained(method, game, seed, f1, **settings):
@@ -102,7 +89,7 @@ def trained(method, game, seed, f1, **settings):
     config = {"game": game, "method": method, "seed": seed, "max_steps": 20, "settings": {"units": 256}}
     config |= {key: value for key, value in settings.items() if key != "units"}
     config["settings"] = {"units": settings.get("units", 256)}
-    return result(method, game, seed, f1) | {"pretrain_config": config}
+    return result(method, game, seed, f1, config=config)
 
 
 def test_trainings_that_differ_in_anything_but_the_seed_are_rows_of_their_own():
@@ -128,10 +115,8 @@ def test_one_training_over_games_and_seeds_is_one_row():
 
 def test_what_a_preset_chooses_by_the_dataset_does_not_split_a_method():
     def images(dataset, stem, recipe):
-        found = result("simclr", "pong", 0, 0.5) | {"dataset": dataset}
-        del found["game"]
         config = {"dataset": dataset, "recipe": recipe, "settings": {"stem": stem}}
-        return found | {"pretrain_config": config}
+        return result("simclr", dataset, 0, 0.5, config=config)
 
     own = [images("cifar10", "cifar10", "cifar10-tsai2021"), images("stl10", "stl10", "stl10-tsai2021")]
     assert [row.method for row in compare(own).rows] == ["simclr"]
