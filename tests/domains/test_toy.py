@@ -54,7 +54,8 @@ def test_compare_evaluate_and_diagnose_know_it(results, capsys):
     main(["evaluate", runs[0], "--nearest", "1"])
     assert "gray: protocol toy" in capsys.readouterr().out
     assert manicap.diagnose(runs[0]).measures["effective_rank"] > 1
-    assert manicap.load_encoder(runs[0])(torch.from_numpy(pictures()).float()).shape == (20, 64)  # 8 x 8: the last of four stages
+    features = manicap.load_encoder(runs[0])(torch.from_numpy(pictures()).float())
+    assert features.shape == (20, 64)  # 8 x 8: the last of four stages
 
 
 def test_a_grid_plans_and_runs_it(tmp_path):
