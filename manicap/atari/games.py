@@ -2,7 +2,6 @@
 
 import re
 from dataclasses import dataclass
-from typing import Literal
 
 from manicap.core.errors import unknown_choice
 
@@ -53,7 +52,6 @@ GAMES: dict[str, Game] = {
     ]
 }
 
-GameList = Literal["all", "paper", "stdim"]
 
 PAPER_GAMES: tuple[str, ...] = tuple(game.name for game in GAMES.values() if game.in_paper)
 STDIM_GAMES: tuple[str, ...] = tuple(game.name for game in GAMES.values() if game.in_stdim)

@@ -14,7 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from manicap.probing.metrics import NUM_CLASSES, Labels
+from manicap.probing.metrics import Labels, num_classes
 
 Unseen = Literal["merge", "keep", "drop"]
 """Classes that the training labels lack: one row for all of them, a row each, or none."""
@@ -23,7 +23,9 @@ Unseen = Literal["merge", "keep", "drop"]
 class ClassColumns:
     """Rows C of the weights, grouped by the V variables; K is the largest number of rows of a variable."""
 
-    def __init__(self, classes: Sequence[NDArray[np.int64]], merged: Sequence[int]) -> None:
+    def __init__(
+        self, classes: Sequence[NDArray[np.int64]], merged: Sequence[int], dtype: torch.dtype = torch.uint8
+    ) -> None:
         self.classes = list(classes)
         """The class of each row, a variable; the merged row has the lowest class that it stands for."""
         self.merged = list(merged)
@@ -34,7 +36,7 @@ class ClassColumns:
         self._positions_VK = torch.zeros(len(sizes), K, dtype=torch.int64)
         self._padding_VK = torch.full((len(sizes), K), -torch.inf)
         self._multiplicity_VK = torch.ones(len(sizes), K)
-        self._classes_VK = torch.zeros(len(sizes), K, dtype=torch.uint8)
+        self._classes_VK = torch.zeros(len(sizes), K, dtype=dtype)
         for v, (size, found, multiplicity) in enumerate(zip(sizes, self.classes, self.merged, strict=True)):
             self._positions_VK[v, :size] = torch.arange(self.starts[v], self.starts[v + 1])
             self._padding_VK[v, :size] = 0
@@ -47,17 +49,18 @@ class ClassColumns:
     @classmethod
     def from_labels(cls, labels: Labels, unseen: Unseen) -> "ClassColumns":
         classes, merged = [], []
+        everything = np.arange(num_classes(labels))
         for column in labels.T:
             found = np.unique(column).astype(np.int64)
-            missing = np.setdiff1d(np.arange(NUM_CLASSES), found)
+            missing = np.setdiff1d(everything, found)
             multiplicity = 1
             if unseen == "keep":
-                found = np.arange(NUM_CLASSES)
+                found = everything
             elif unseen == "merge" and len(missing):
                 found, multiplicity = np.append(found, missing[0]), len(missing)
             classes.append(found)
             merged.append(multiplicity)
-        return cls(classes, merged)
+        return cls(classes, merged, torch.from_numpy(labels[:0]).dtype)
 
     def rows(self, variable: int) -> slice:
         return slice(int(self.starts[variable]), int(self.starts[variable + 1]))
@@ -67,11 +70,13 @@ class ClassColumns:
         return torch.cat([torch.arange(*self.rows(v).indices(self.num_rows)) for v in variables])
 
     def select(self, variables: Sequence[int]) -> "ClassColumns":
-        return ClassColumns([self.classes[v] for v in variables], [self.merged[v] for v in variables])
+        return ClassColumns(
+            [self.classes[v] for v in variables], [self.merged[v] for v in variables], self._classes_VK.dtype
+        )
 
     def targets(self, labels: Labels) -> Tensor:
         """Training labels [n, V] as places among each variable's rows."""
-        places = np.zeros((self.num_variables, NUM_CLASSES), np.int64)
+        places = np.zeros((self.num_variables, 1 + max(int(found.max()) for found in self.classes)), np.int64)
         for v, found in enumerate(self.classes):
             places[v, found] = np.arange(len(found))
         return torch.from_numpy(places[np.arange(self.num_variables), labels])
@@ -87,7 +92,7 @@ class ClassColumns:
         return self._residual(self._spread(logits_BC, self._offsets_VK).softmax(2), targets_BV)
 
     def predict(self, logits_BC: Tensor) -> Tensor:
-        """The most likely class of each variable, uint8 [B, V]; of equal ones the first."""
+        """The most likely class of each variable [B, V]; of equal ones the first."""
         best_BV = self._spread(logits_BC, self._padding_VK).argmax(2)
         return self._classes_VK[torch.arange(self.num_variables), best_BV]
 

@@ -12,7 +12,7 @@ from manicap.core.config import check_config
 from manicap.core.errors import UserError
 from manicap.core.progress import Tracker
 from manicap.core.ranges import Range
-from manicap.probing.metrics import NUM_CLASSES, Labels
+from manicap.probing.metrics import Labels, num_classes
 from manicap.probing.sampling import ProbeData
 
 _ROWS = 512
@@ -43,9 +43,10 @@ class NearestNeighbors:
         return self
 
     def predict(self, features: NDArray[np.float32]) -> Labels:
-        """Decoded labels, uint8 [n, V]."""
+        """Decoded labels [n, V]."""
         k = self.config.k
-        decoded = np.empty((len(features), self.labels_.shape[1]), np.uint8)
+        labels = self.labels_.numpy()
+        decoded, K = np.empty((len(features), labels.shape[1]), labels.dtype), num_classes(labels)
         # Votes are counted in whole numbers; below them, the nearest frame outweighs all farther ones together.
         weights_k = 1 + 0.5 ** torch.arange(1, k + 1, dtype=torch.float32)
         with Tracker("nearest neighbours", len(features), "frames", self.quiet) as tracker:
@@ -53,7 +54,7 @@ class NearestNeighbors:
                 queries = self._directions(features[start : start + _ROWS])
                 nearest_Bk = (queries @ self.directions_.T).topk(k, dim=1).indices
                 classes_BkV = self.labels_[nearest_Bk].long()
-                votes = torch.zeros(len(queries), NUM_CLASSES, decoded.shape[1])
+                votes = torch.zeros(len(queries), K, decoded.shape[1])
                 votes.scatter_add_(1, classes_BkV, weights_k[None, :, None].expand_as(classes_BkV))
                 decoded[start : start + _ROWS] = votes.argmax(1).numpy()
                 tracker.advance(len(queries))

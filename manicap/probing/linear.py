@@ -116,7 +116,7 @@ class LinearProbes:
         return self
 
     def predict(self, features: NDArray[np.float32]) -> Labels:
-        """Decoded labels, uint8 [n, V]."""
+        """Decoded labels [n, V]."""
         starts = range(0, len(features), PREDICT_ROWS)
         designs = (make_design(features[start : start + PREDICT_ROWS], self.features_) for start in starts)
         return np.concatenate([_decode(self.columns_, self._weights, design) for design in designs])

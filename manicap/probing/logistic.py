@@ -80,7 +80,7 @@ class LogisticProbes:
         return self
 
     def predict(self, features: NDArray[np.float32]) -> Labels:
-        """Decoded labels, uint8 [n, V]."""
+        """Decoded labels [n, V]."""
         pieces = []
         for start in range(0, len(features), _ROWS):
             z = self._standardise(features[start : start + _ROWS])

@@ -6,7 +6,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from manicap.probing.metrics import NUM_CLASSES, Labels
+from manicap.probing.metrics import Labels, num_classes
 from manicap.probing.sampling import ProbeData
 
 
@@ -24,10 +24,10 @@ class MajorityClass:
         self.config = MajorityConfig()
 
     def fit(self, train: ProbeData, val: ProbeData | None = None) -> Self:
-        counts = [np.bincount(column, minlength=NUM_CLASSES) for column in train.labels.T]
-        self.labels_ = np.argmax(counts, axis=1).astype(np.uint8)
+        counts = [np.bincount(column, minlength=num_classes(train.labels)) for column in train.labels.T]
+        self.labels_ = np.argmax(counts, axis=1).astype(train.labels.dtype)
         return self
 
     def predict(self, features: NDArray[np.float32]) -> Labels:
-        """uint8 [n, V]"""
+        """[n, V]"""
         return np.tile(self.labels_, (len(features), 1))

@@ -7,11 +7,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-NUM_CLASSES = 256
-"""A label is a byte."""
+NUM_BYTES = 256
+"""Classes of a label that is a byte, seen or not."""
 
-Labels = NDArray[np.uint8]
-"""[n, V]: one row a frame, one column a variable."""
+Labels = NDArray[np.integer[Any]]
+"""[n, V]: one row per frame, one column per variable; whole numbers from 0, of RAM bytes uint8."""
+
+
+def num_classes(*labels: Labels) -> int:
+    """Classes that labels may have: 256 of bytes, else those up to the largest."""
+    if all(each.dtype == np.uint8 for each in labels):
+        return NUM_BYTES
+    return 1 + max(int(each.max(initial=0)) for each in labels)
 
 
 @dataclass(frozen=True)
@@ -53,8 +60,9 @@ def weighted_f1(true: Labels, predicted: Labels) -> NDArray[np.float64]:
     Equal to scikit-learn's `f1_score(average="weighted")`.
     """
     _check(true, predicted)
-    true_counts, predicted_counts = _count(true), _count(predicted)
-    hits = _count(true, true == predicted)
+    K = num_classes(true, predicted)
+    true_counts, predicted_counts = _count(true, K), _count(predicted, K)
+    hits = _count(true, K, true == predicted)
     # A class that is neither true nor predicted has weight 0 below; its F1 only must not divide by 0.
     f1 = 2 * hits / np.maximum(true_counts + predicted_counts, 1)
     return (true_counts * f1).sum(1) / len(true)
@@ -95,20 +103,18 @@ def _mean(scores: Sequence[Score]) -> Score:
     )
 
 
-def _count(labels: Labels, where: NDArray[np.bool_] | None = None) -> NDArray[np.int64]:
-    """How often each class occurs (where asked), a variable: [V, 256]."""
+def _count(labels: Labels, K: int, where: NDArray[np.bool_] | None = None) -> NDArray[np.int64]:
+    """How often each of K classes occurs (where asked), per variable: [V, K]."""
     num_variables = labels.shape[1]
-    keys = labels.astype(np.int64) + NUM_CLASSES * np.arange(num_variables)
+    keys = labels.astype(np.int64) + K * np.arange(num_variables)
     counted = keys.ravel() if where is None else keys[where]
-    return np.bincount(counted, minlength=num_variables * NUM_CLASSES).reshape(num_variables, NUM_CLASSES)
+    return np.bincount(counted, minlength=num_variables * K).reshape(num_variables, K)
 
 
 def _check(true: Labels, predicted: Labels) -> None:
-    if true.ndim != 2 or true.shape != predicted.shape or not len(true) or {true.dtype, predicted.dtype} != {_BYTE}:
+    are_whole = all(np.issubdtype(each.dtype, np.integer) and each.min(initial=0) >= 0 for each in (true, predicted))
+    if true.ndim != 2 or true.shape != predicted.shape or not len(true) or not are_whole:
         raise ValueError(
-            "true and predicted labels must be uint8 [n, V] of equal shape with n >= 1,"
+            "true and predicted labels must be whole numbers from 0, [n, V] of equal shape with n >= 1,"
             f" got {true.dtype} {true.shape} and {predicted.dtype} {predicted.shape}"
         )
-
-
-_BYTE = np.dtype(np.uint8)

@@ -21,7 +21,7 @@ class ProbeData:
     features: NDArray[np.float32]
     """[n, F]; may be memory-mapped."""
     labels: Labels
-    """uint8 [n, V]."""
+    """[n, V], whole numbers from 0."""
     episodes: Indices
     """[n]: the episode of each row; rows of an episode are adjacent."""
 
