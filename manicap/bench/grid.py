@@ -38,7 +38,7 @@ from manicap.core.config import from_dict, to_dict
 from manicap.core.errors import UserError, unknown_choice
 from manicap.core.ranges import NonNegative, Range, Seeds, Threads, shown
 from manicap.core.reading import read_toml_table
-from manicap.domains.base import DOMAINS, Domain, find_domain
+from manicap.domains.base import Domain, find_domain, loadable_domains
 from manicap.domains.evaluation import EvaluationConfig
 from manicap.domains.run_config import RunConfig, plain_config, typed_config
 from manicap.jobs.checks import job_problems
@@ -218,7 +218,7 @@ def _domain(file: GridFile, columns: Sequence[Column], problems: list[str]) -> s
         told = "; ".join(f"{', '.join(dict.fromkeys(names))} from {kind}" for kind, names in by_kind.items())
         problems.append(f"the methods of a grid learn from one kind of samples: {told}")
     kind = next(iter(by_kind), "frames")
-    yielding = next(name for name in DOMAINS if kind in DOMAINS[name].kinds)
+    yielding = next(name for name, found in loadable_domains() if kind in found.kinds)
     if file.domain is None:
         return yielding
     try:
@@ -375,7 +375,7 @@ def _config_type(domain: str, method: str) -> type[RunConfig]:
 def _yielding(method: str) -> str | None:
     """A domain that yields what a method learns from."""
     kind = find_method(method).kind
-    return next((name for name in DOMAINS if kind in DOMAINS[name].kinds), None)
+    return next((name for name, found in loadable_domains() if kind in found.kinds), None)
 
 
 def _run_names(domain: str | None, method: str) -> frozenset[str]:

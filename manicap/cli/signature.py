@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, get_args
 import tyro
 
 from manicap.algorithms.base import PresetName
-from manicap.domains.base import DOMAINS, find_domain
+from manicap.domains.base import domain_of_field, find_domain
 from manicap.domains.run_config import RunConfig, typed_config
 
 PRESETS: tuple[PresetName, ...] = get_args(PresetName)
@@ -57,10 +57,8 @@ def chosen_domain(arguments: list[str]) -> str:
     named = value_of("--domain", arguments)
     if named is not None:
         return named
-    for name in DOMAINS:
-        if value_of(f"--{DOMAINS[name].subject_field}", arguments) is not None:
-            return name
-    return "atari"
+    given = (word.removeprefix("--").split("=")[0].replace("-", "_") for word in arguments if word.startswith("--"))
+    return next(filter(None, map(domain_of_field, given)), "atari")
 
 
 def default_config(domain: str, arguments: list[str], preset: PresetName, fixed: tuple[str, ...] = ()) -> RunConfig:

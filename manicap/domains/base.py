@@ -11,7 +11,8 @@ themselves. `manicap.domains.atari` and `manicap.domains.images` are two; `tests
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
@@ -267,9 +268,16 @@ def find_domain(name: str) -> Domain[Any, Any]:
     return DOMAINS[name]()
 
 
+def loadable_domains() -> Iterator[tuple[str, type[Domain[Any, Any]]]]:
+    """Ours, and those of installed packages. One that cannot be imported fails when it is named, not here."""
+    for name in DOMAINS:
+        with suppress(UserError):
+            yield name, DOMAINS[name]
+
+
 def domain_of_field(field: str) -> str | None:
     """The domain whose subject is given by this field or flag (`game`, `dataset`)."""
-    found = [name for name in DOMAINS if DOMAINS[name].subject_field == field]
+    found = [name for name, domain in loadable_domains() if domain.subject_field == field]
     if len(found) > 1:
         raise UserError(f"--{field} belongs to several domains ({', '.join(found)}): say which with --domain")
     return found[0] if found else None
