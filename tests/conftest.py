@@ -16,7 +16,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 BOTH_CORES = ("test_ray", "test_executors", "in_browser", "train/test_distributed")
 """Tests of several processes at a time: one worker takes them all, first, so that they do not meet each other."""
-LONG = ("train/test_resume", "bench/test_run", "train/test_loop", "train/test_image_runs", "campaign/")
+LONG = ("train/test_resume", "jobs/test_run", "train/test_loop", "train/test_image_runs", "campaign/")
 """Modules that take the most time: the other worker begins with them, so that both end together."""
 
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from manicap.report.png import encode_colour_png
 from manicap.domains.images.config import ImageConfig
+from manicap.report.png import encode_colour_png
 from tests.algorithms.small_images import small_image_settings
 
 CLASSES = ("across", "down", "falling", "rising")

@@ -99,11 +99,19 @@ def _run_on(name: str, arguments: list[str]) -> Callable[..., None]:
 
 
 def images(**values: Any) -> None:
-    """As `manicap run --dataset DATASET`."""
+    """Run the whole job on images: another name for `manicap run --dataset DATASET`."""
+
+
+def images_for_arguments(arguments: list[str]) -> Callable[..., None]:
+    """`run` on images, introduced by the first line of `images`."""
+    call = _run_on(value_of("--domain", arguments) or "images", arguments)
+    _, _, explanation = (run.__doc__ or "").partition("\n\n")
+    call.__doc__ = f"{images.__doc__}\n\n{explanation}"
+    return call
 
 
 run.for_arguments = run_for_arguments  # type: ignore[attr-defined]
-images.for_arguments = lambda words: _run_on(value_of("--domain", words) or "images", words)  # type: ignore[attr-defined]
+images.for_arguments = images_for_arguments  # type: ignore[attr-defined]
 
 
 def evaluate(

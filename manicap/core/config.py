@@ -30,6 +30,7 @@ from manicap.core.errors import UserError, unknown_choice
 from manicap.core.files import atomic_write
 from manicap.core.ranges import LARGEST_BITS, LONGEST_SHOWN, Check, shown
 from manicap.core.reading import read_toml_table
+from manicap.core.registry import Known
 
 Config = TypeVar("Config")
 Arguments = ParamSpec("Arguments")
@@ -99,6 +100,7 @@ def value_problems(hint: Any, value: Any, name: str, prefix: str | None = None) 
     if origin is typing.Annotated:
         found = value_problems(arguments[0], value, name, prefix)
         for check in arguments[1:] if not found and value is not None else ():
+            found += check.problems(value) if isinstance(check, Known) else []
             problem = check.problem(value) if isinstance(check, Check) else None
             found += [f"{place} {problem}, got {shown(value)}"] if problem else []
         return found

@@ -97,8 +97,13 @@ class Known:
 
     registry: "Registry[Any]"
 
-    def problem(self, value: Any) -> str | None:
-        return None if value in self.registry else f"must be one of {', '.join(self.registry)}"
+    def problems(self, value: str) -> list[str]:
+        """Why there is no such thing: a typo, or a plug-in that nobody named or installed."""
+        try:
+            self.registry[value]
+        except UserError as error:
+            return [str(error)]
+        return []
 
 
 @cache

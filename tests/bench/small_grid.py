@@ -111,6 +111,6 @@ def result_files(grid, runs_dir):
         for name in ("encoder.safetensors", "encoder.json", "config.toml"):
             found[cell.name, name] = (run_dir / name).read_bytes()
         for number, each in enumerate(cell.evaluations):
-            evaluation = measured(run_dir, each)["evaluation"]
-            found[cell.name, number] = (evaluation["scores"], evaluation["floors"], evaluation["width"])
+            evaluation = measured(run_dir, each).evaluation
+            found[cell.name, number] = (evaluation.scores, evaluation.floors, evaluation.width)
     return found

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from manicap.bench.cell import damage_notes, is_done, measured, run_cell
-from manicap.jobs.evaluation import result_path
 from manicap.bench.executors import make_executor, run_grid
 from manicap.bench.scores import gather_scores
 from manicap.bench.status import grid_status, is_locked
 from manicap.core.errors import UserError
 from manicap.core.files import exclusive_lock
+from manicap.jobs.probing import result_path
 from manicap.report.grid_report import write_grid_report
 from tests.bench import small_grid as works
 from tests.bench.small_grid import result_files, small_grid
@@ -34,7 +34,7 @@ def test_stores_are_shared_by_the_runs_of_a_dataset(serial, data_dir):
     grid, runs_dir = serial
     stores = set()
     for cell in grid.cells:
-        stores.add(json.loads((runs_dir / cell.name / "encoder.json").read_text())["identity"]["store"])
+        stores.add(json.loads((runs_dir / cell.name / "encoder.json").read_text())["identity"]["data"])
         for path in (runs_dir / cell.name / "results").glob("*.json"):
             stores.add(json.loads(path.read_text())["evaluation"]["store"])
     # One to learn from, one to probe: for both runs.
@@ -74,7 +74,7 @@ def test_another_way_of_probing_is_measured_without_training_again(serial, data_
     wider = small_grid(methods=["st-dim"], evaluations=[{}, {"probe_input": "backbone"}])
     assert run_grid(wider, make_executor("serial"), run_cell, runs_dir, data_dir, quiet=True).done == 1
     results = [measured(runs_dir / wider.cells[0].name, evaluation) for evaluation in wider.evaluations.values()]
-    assert [result["evaluation"]["width"] for result in results] == [8, 3456]
+    assert [result.evaluation.width for result in results] == [8, 3456]
 
 
 def test_processes_give_the_bytes_of_serial(serial, data_dir, tmp_path):

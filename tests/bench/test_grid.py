@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+import manicap
 from manicap.atari.games import PAPER_GAMES
-from manicap.jobs.differences import paper_setting
 from manicap.bench.grid import build_grid, read_grid
 from manicap.core.errors import UserError
 from manicap.domains.atari.config import atari_preset
@@ -119,6 +119,7 @@ def test_a_wrong_value_of_a_run_names_its_column():
         ({"variants": [{"method": "dim-c+", "epsilon": [0.1, float("nan")]}]}, "epsilon"),
         ({"variants": [{"method": "dim-c+", "epsilon": []}]}, "variants[0]: epsilon must have at least one value"),
         ({"probe": {"annotation_set": "ari-2018"}}, "unknown annotation set 'ari-2018'"),
+        ({"probe": {"probe": "os:system"}}, "a file does not decide what is imported; name it yourself (--plugin"),
         ({"probe": {"width": 300}}, "st-dim: width must be at most the 256 features of st-dim, got 300"),
         ({"datasets": ["skiing"], "probe": {"annotation_set": "ari-2019"}}, "skiing is not annotated in 'ari-2019'"),
         ({"run": {"batch_size": 0}}, "batch_size must be at least"),
@@ -165,7 +166,7 @@ def test_a_missing_file_and_a_broken_one_are_told(tmp_path):
         read_grid(tmp_path / "broken.toml")
 
 
-CONFIG_DIR = Path(__file__).parent.parent.parent / "configs"
+CONFIG_DIR = Path(manicap.__file__).parent / "grids"
 CONFIGS = sorted(CONFIG_DIR.glob("*.toml"))
 
 
@@ -187,12 +188,12 @@ def test_the_papers_grids_are_in_the_papers_setting_but_for_what_they_vary(name)
     assert built.file.execution.precision == "float32"
     varied = {column.label: column.overrides for column in built.columns}
     for (dataset, label, seed), cell in built.places.items():
-        paper = paper_setting(dataset, cell.config.method)
+        paper = built.domain.paper_setting(dataset, cell.config.method)
         if paper is None:  # SimCLR-UA on STL10: as on CIFAR10
             assert (name, cell.config.method, dataset) == ("table2", "simclr-ua", "stl10")
             continue
-        settings = replace(paper.run.settings, **varied[label])
-        assert cell.config == replace(paper.run, seed=seed, settings=settings)
+        settings = replace(paper.config.settings, **varied[label])
+        assert cell.config == replace(paper.config, seed=seed, settings=settings)
         assert paper.evaluation in cell.evaluations
         assert paper.num_seeds in (None, len(built.file.seeds))
 

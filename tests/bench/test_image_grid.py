@@ -50,14 +50,14 @@ def test_a_grid_over_images_is_planned_run_and_reported(folder, tmp_path):
     for cell in grid.cells:
         assert (tmp_path / "runs" / cell.name / "report.html").is_file()
         result = measured(tmp_path / "runs" / cell.name, cell.evaluations[0])
-        assert result["training"]["steps"] == 2 * (24 // 8)
+        assert result.training.steps == 2 * (24 // 8)
     page = write_grid_report(grid, tmp_path / "runs", tmp_path / "report").read_text()
     assert "2 of 2 runs measured" in page
     assert "simclr-c+ (num heads 2)" in page
 
 
 def test_games_and_images_are_not_mixed(folder):
-    with pytest.raises(UserError, match="not from both: simclr, simclr-c\\+ from images; st-dim from atari"):
+    with pytest.raises(UserError, match="one kind of samples: simclr, simclr-c\\+ from views; st-dim from frames"):
         image_grid(folder, variants=[{"method": "simclr-c+"}, {"method": "st-dim"}])
     with pytest.raises(UserError, match="unknown dataset 'cifar'; did you mean 'cifar10'?"):
         image_grid("cifar")
@@ -71,7 +71,7 @@ def test_a_grid_over_a_folder_that_has_changed_measures_it_again(folder, tmp_pat
     def run():
         summary = run_grid(grid, make_executor("serial"), work, tmp_path / "runs", tmp_path, quiet=True)
         (cell,) = grid.cells
-        return summary, measured(tmp_path / "runs" / cell.name, cell.evaluations[0])["evaluation"]["store"]
+        return summary, measured(tmp_path / "runs" / cell.name, cell.evaluations[0]).evaluation.store
 
     _, before = run()
     summary, again = run()
@@ -82,7 +82,7 @@ def test_a_grid_over_a_folder_that_has_changed_measures_it_again(folder, tmp_pat
     assert after != before
     shutil.copy(images / "train" / "dark" / "00.png", images / "train" / "bright" / "00.png")
     summary, _ = run()
-    assert [outcome.error[:12] for outcome in summary.failed] == ["the dataset "]
+    assert [outcome.error[:11] for outcome in summary.failed] == ["the data of"]
 
 
 def test_nothing_is_left_of_the_features_that_probes_have_shared(folder, tmp_path):

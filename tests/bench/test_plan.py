@@ -4,16 +4,15 @@ import pytest
 
 from manicap.atari.collect import collect
 from manicap.atari.games import GAMES
-from manicap.bench.costs import atari_probe_seconds
-from manicap.jobs.evaluation import AtariEvaluationConfig
-from manicap.bench.plan import plan_grid
-from manicap.bench.steps import LIVES_IN_10_000_STEPS, num_steps
+from manicap.bench.plan import num_steps, plan_grid
 from manicap.domains.atari.config import atari_preset
-from manicap.train.distributed import Processes
+from manicap.domains.atari.costs import LIVES_IN_10_000_STEPS, probe_seconds
+from manicap.domains.atari.evaluation_config import AtariEvaluationConfig
 from manicap.domains.images.config import image_preset
+from manicap.train.distributed import Processes
 from manicap.train.setup import Execution, prepare
-from tests.bench.small_grid import small_grid
 from tests.algorithms.small import small_config
+from tests.bench.small_grid import small_grid
 
 NOWHERE = Path("/nonexistent")
 
@@ -43,11 +42,12 @@ def test_steps_of_a_store_that_is_there_are_those_of_the_training(method, data_d
     assert num_steps(config, data_dir) == setup.max_steps
 
 
-def test_stores_are_counted_once_and_training_by_the_measured_step():
+def test_stores_are_counted_once_and_training_by_the_measured_step(monkeypatch):
+    monkeypatch.setattr("manicap.domains.atari.costs.emulator_seconds", lambda game: 0.25)
     plan = plan_grid(small_grid(seeds=[0, 1]), NOWHERE, NOWHERE, threads=1)
     assert (plan.num_cells, plan.num_done) == (4, 0)
     # 640 frames to learn from for each of two seeds, 640 to probe for both.
-    assert plan.collect_hours * 3600 == pytest.approx(3 * 640 * plan.frame_seconds, rel=1e-9)
+    assert plan.collect_hours * 3600 == pytest.approx(3 * 640 * 0.25, rel=1e-9)
     # random-cnn is not trained; st-dim takes 6 steps with each seed.
     assert plan.rates["random-cnn"].step == 0.0
     assert plan.train_hours * 3600 == pytest.approx(2 * 6 * plan.rates["st-dim"].step, rel=1e-9)
@@ -56,6 +56,8 @@ def test_stores_are_counted_once_and_training_by_the_measured_step():
 
 def test_the_eigenvectors_of_a_logistic_probe_are_counted_once(monkeypatch):
     # 5 s once and 0.1 s an iteration on 1,024 rows; 70 % of 4,800 steps are 3.28125 times as many, in 60 iterations.
-    monkeypatch.setattr("manicap.bench.costs._fit_seconds", lambda probe, data: 5 + 0.1 * probe.config.max_iterations)
-    seconds = atari_probe_seconds(AtariEvaluationConfig(probe_steps=4_800, probe="logistic"), width=8)
+    monkeypatch.setattr(
+        "manicap.domains.atari.costs._fit_seconds", lambda probe, data: 5 + 0.1 * probe.config.max_iterations
+    )
+    seconds = probe_seconds(AtariEvaluationConfig(probe_steps=4_800, probe="logistic"), width=8)
     assert seconds == pytest.approx(5 + 60 * 0.1 * 3.28125, rel=1e-9)

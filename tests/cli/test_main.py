@@ -274,12 +274,16 @@ def test_a_file_that_is_no_array_is_refused(content, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
-        (b"method = 3", "method must be str, got 3"),
-        (b"method = 'st-dim'\ngame = 'pong'\nseed = nan", "seed must be int, got nan"),
+        (b"domain = 'atari'\nmethod = 3", "method must be str, got 3"),
+        (b"domain = ['atari']\nmethod = 'st-dim'", "domain must be str, got ['atari']"),
+        (b"domain = 'atari'\nmethod = 'st-dim'\ngame = 'pong'\nseed = nan", "seed must be int, got nan"),
         (b"game = \xff", "byte 7 is not UTF-8"),
         (b"a = " + b"[" * 50_000, "nested too deeply"),
         (b"a = " + b"9" * 5_000, "is not valid TOML"),
-        (b"", "game is required"),
+        (b"domain = 'atari'\nmethod = 'st-dim'", "game is required"),
+        (b"method = 'st-dim'\ngame = 'pong'", "names no domain: it was written by an earlier version; train the run"),
+        (b"domain = 'os:system'\nmethod = 'st-dim'", "a file does not decide what is imported"),
+        (b"", "names no domain"),
     ],
 )
 def test_a_damaged_config_of_a_run_is_one_sentence(content, sentence, tmp_path, capsys):

@@ -173,7 +173,7 @@ class AtariDomain(Domain[AtariConfig, AtariEvaluationConfig]):
     def evaluation_values(
         self, evaluation: AtariEvaluationConfig, paper: AtariEvaluationConfig, config: AtariConfig
     ) -> dict[str, Any]:
-        """Annotation sets that are equal for a game count as the paper's; the initial weights for the linear probe."""
+        """Annotation sets that are equal for a game count as the paper's. Only a linear probe has initial weights."""
         values = to_dict(evaluation)
         values["probe_init"] = (evaluation if evaluation.probe == "linear" else paper).resolved_init
         if _are_equal_sets(config.game, evaluation.annotation_set, paper.annotation_set):
