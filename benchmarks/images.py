@@ -18,13 +18,13 @@ import tyro
 sys.path.insert(0, str(Path(__file__).parent.parent))  # the literal forms live with the tests
 
 
+from manicap.algorithms import METHODS
+from manicap.algorithms.base import Batch, MethodContext
 from manicap.images.recipes import CIFAR10_TSAI2021, SIMCLR
 from manicap.images.views import make_views, normalise
 from manicap.losses.capacity import CapacityRegularizer
 from manicap.losses.contrastive import nt_xent
 from manicap.losses.redundancy import barlow_twins
-from manicap.algorithms import METHODS
-from manicap.algorithms.base import Batch, MethodContext
 from manicap.nn.resnet import ResNet
 from manicap.train.device import keep_freed_memory
 from tests.literal import barlow_twins_of_pair, literal_two_view, nt_xent_of_pair

@@ -22,12 +22,12 @@ from torch.utils.flop_counter import FlopCounterMode
 
 sys.path.insert(0, str(Path(__file__).parent.parent))  # the literal forms live with the tests
 
-from manicap.atari.collect import collect
-from manicap.losses.capacity import nuclear_norm
 from manicap.algorithms.base import Batch, MethodContext, Settings
 from manicap.algorithms.dim_c_plus import DIMCPlusSettings
 from manicap.algorithms.st_dim import STDIMSettings
+from manicap.atari.collect import collect
 from manicap.domains.atari.config import AtariConfig
+from manicap.losses.capacity import nuclear_norm
 from manicap.train.device import keep_freed_memory
 from manicap.train.distributed import Processes
 from manicap.train.loop import Run

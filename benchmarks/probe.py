@@ -29,10 +29,11 @@ from manicap.atari.integrity import open_store
 from manicap.atari.protocol import FIXED
 from manicap.atari.splits import probe_splits, read_labels
 from manicap.atari.store import Store, StoreConfig
-from manicap.domains.atari.evaluation import evaluate
+from manicap.probing.encoders import FrameEncoder
 from manicap.probing.features import extract_features
-from manicap.probing.metrics import score_labels
 from manicap.probing.linear import LinearConfig, LinearProbes
+from manicap.probing.metrics import score_labels
+from manicap.probing.play_bench import Extraction, PlayBench
 from manicap.probing.sampling import ProbeData, training_batches
 
 
@@ -161,7 +162,8 @@ def measure_whole(path: Path, width: int, threads: int) -> None:
     torch.set_num_threads(threads)
     start = time.perf_counter()
     with tempfile.TemporaryDirectory(prefix="manicap-benchmark-") as cache:
-        evaluation = evaluate(make_encoder(width), store=open_store(path), cache_dir=cache, quiet=True)
+        bench, extraction = PlayBench(open_store(path)), Extraction(Path(cache), quiet=True)
+        evaluation = bench.evaluate(FrameEncoder(make_encoder(width)), extraction=extraction)
     seconds = time.perf_counter() - start
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
     print(

@@ -22,8 +22,11 @@ CALLS = """
 import sys, traceback
 from pathlib import Path
 import torch
-import manicap.algorithms.dim_c_plus as file
 from manicap.cli.main import main
+try:
+    from manicap.algorithms.dim_c_plus import DIMCPlus
+except ImportError:  # as the folder was called before
+    from manicap.methods.dim_c_plus import DIMCPlus
 
 torch.set_num_threads(1)
 
@@ -37,7 +40,7 @@ def loss(self, batch):
     print("CALLS", *names[first + 1 :])
     raise Seen
 
-file.DIMCPlus.loss = loss
+DIMCPlus.loss = loss
 try:
     main("run --game pong --method dim-c+ --collect-steps 2400 --probe-steps 2400 --quiet".split())
 except Seen:

@@ -15,7 +15,8 @@ def test_every_spelling_of_a_name_finds_the_game(name):
 
 def test_every_game_is_found_under_its_gymnasium_ids():
     for game in GAMES.values():
-        for env_id in (f"ALE/{game.env_name}-v5", f"{game.env_name}NoFrameskip-v4", f"{game.env_name}Deterministic-v4"):
+        name = game.title.replace(" ", "")
+        for env_id in (f"ALE/{name}-v5", f"{name}NoFrameskip-v4", f"{name}Deterministic-v4"):
             assert find_game(env_id) is game
 
 

@@ -48,7 +48,7 @@ def test_the_environment_checker_passes():
 
 @pytest.mark.parametrize("name", sorted(GAMES))
 def test_every_game_can_be_wrapped(name):
-    env = manicap.AtariARI(gymnasium.make(f"ALE/{GAMES[name].env_name}-v5"))
+    env = manicap.AtariARI(gymnasium.make(f"ALE/{GAMES[name].title.replace(' ', '')}-v5"))
     _, info = env.reset(seed=0)
     assert info["labels"]
     assert all(0 <= value <= 255 for value in info["labels"].values())
