@@ -1,4 +1,4 @@
-"""Every method, by the name people type. To add yours: one file, one line in METHODS, a page in docs/methods."""
+"""Every method, by its command-line name. To add yours: one file, one line in METHODS, one page in docs/methods."""
 
 from manicap.algorithms.barlow_twins import BarlowTwins, BarlowTwinsCPlus
 from manicap.algorithms.base import Method
@@ -59,5 +59,5 @@ METHODS: Registry[type[Method]] = Registry(
 
 
 def find_method(name: str) -> type[Method]:
-    """The method of this name; `package.module:Name` for one of another package."""
+    """The method with this name; `package.module:Name` names one from another package."""
     return METHODS[name]

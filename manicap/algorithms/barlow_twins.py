@@ -21,11 +21,11 @@ class BarlowTwinsSettings(TwoViewSettings):
     off_diagonal_weight: NonNegative = 0.005
     """lambda of the paper's Table 5."""
     variance_correction: Annotated[int, Range(0, 1)] = 1
-    """Units are standardised by a variance over B minus this: 1 as the code of arXiv 2104.13712, 0 as Barlow Twins'."""
+    """Variances divide by B minus this: 1 as in the code of arXiv 2104.13712, 0 as in that of Barlow Twins."""
     variance_epsilon: NonNegative = 1e-5
-    """Added to that variance: 1e-5 as Barlow Twins' code, 0 as that of arXiv 2104.13712."""
+    """Added to these variances: 1e-5 as in the code of Barlow Twins, 0 as in that of arXiv 2104.13712."""
     normalize_outputs: bool = True
-    """Bring each head's output to one length before units are standardised, as the code of arXiv 2104.13712."""
+    """Scale each head's output to a common length before standardising units, as the code of arXiv 2104.13712 does."""
 
 
 @dataclass(frozen=True)

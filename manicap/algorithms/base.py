@@ -5,7 +5,7 @@
         def loss(self, batch): ...           # LossOutput(parts, metrics)
         def output(self, encoded): ...       # what the method's paper probes
 
-`methods/__init__.py` lists every method in METHODS: add yours there with one line.
+`algorithms/__init__.py` lists every method in METHODS; add yours there with one line.
 """
 
 from dataclasses import dataclass
@@ -18,12 +18,12 @@ from manicap.core.registry import Known, Registry
 from manicap.nn.encoders import Encoded, Encoder, ImpalaCNN, NatureCNN
 
 ProbeInput = Literal["output", "backbone"]
-"""`output` is what the method's paper probes; `backbone` the flattened convolution features, of one width for all."""
+"""`output`: what the method's paper probes; `backbone`: the flattened convolution features, of one width for all."""
 PresetName = Literal["quick", "standard", "paper"]
 CapacityOn = Literal["first", "both"]
-"""Whose outputs the capacity is of: the first frame's or view's alone, as the paper has it, or both."""
+"""Which outputs the capacity measures: those of the first frame or view only, as in the paper, or those of both."""
 SampleKind = Literal["frames", "views"]
-"""What a sample is: consecutive frames, or random views of one image. A domain that yields a kind suits its methods."""
+"""What a sample is: consecutive frames, or random views of one image. A method runs on any domain with its kind."""
 
 
 class Batch(NamedTuple):
@@ -50,25 +50,25 @@ class LossOutput(NamedTuple):
 
 @dataclass(frozen=True)
 class MethodContext:
-    """What a method must know of the data before it is built."""
+    """What a method must know about the data before it is built."""
 
     input_shape: tuple[int, int, int] = (1, 210, 160)
     """Channels, height, width."""
     num_variables: int = 0
     """Labelled variables, for methods with `needs_labels`."""
     mean: tuple[float, ...] = ()
-    """Of the data's channels scaled to [0, 1], for methods on images; empty: nothing is subtracted."""
+    """Per-channel mean of the data scaled to [0, 1], for image methods; if empty, nothing is subtracted."""
     std: tuple[float, ...] = ()
-    """Likewise; empty: nothing is divided."""
+    """Per-channel standard deviation, likewise; if empty, nothing is divided."""
 
 
 ENCODERS: Registry[type[Encoder]] = Registry("encoder", Encoder, {"nature": NatureCNN, "impala": ImpalaCNN})
-"""Networks from channels, height and width; `package.module:Name` for one of another package."""
+"""Networks built from channels, height and width; `package.module:Name` names one from another package."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Settings that every method has. The defaults of a method's own settings are its paper's."""
+    """Settings shared by all methods. A method's own settings default to the values of its paper."""
 
     encoder: Annotated[str, Known(ENCODERS)] = "nature"
     """nature: the four convolutions of the paper's Table 4. impala: residual blocks (arXiv 1802.01561)."""
@@ -89,9 +89,9 @@ class Method(nn.Module):
     """What a sample must be."""
     settings_type: ClassVar[type[Settings]] = Settings
     frames_per_sample: int = 2
-    """Consecutive frames per sample, 2 for pairs (t, t+1); or views of an image."""
+    """Consecutive frames per sample, 2 for pairs (t, t+1); or views per image."""
     is_trained: ClassVar[bool] = True
-    """False for baselines that are used as they are initialised."""
+    """False for baselines that keep their initial weights."""
     needs_labels: ClassVar[bool] = False
     inference_parts: ClassVar[tuple[str, ...]] = ("encoder",)
     """Submodules that `represent` needs; the others are left out of the saved encoder."""
@@ -104,7 +104,7 @@ class Method(nn.Module):
         self.encoder = settings.build_encoder(context)
 
     def forward(self, batch: Batch) -> LossOutput:
-        # DistributedDataParallel hooks into forward; everything else may call `loss` by its name.
+        # DistributedDataParallel hooks into forward; all other callers may call `loss` directly.
         return self.loss(batch)
 
     def loss(self, batch: Batch) -> LossOutput:
@@ -112,27 +112,27 @@ class Method(nn.Module):
         raise NotImplementedError
 
     def after_step(self, progress: float) -> None:
-        """Called after each optimizer step with the fraction of the run done: where momentum targets move."""
+        """Called after each optimizer step with the fraction of the run completed. Momentum targets move here."""
 
     def output(self, encoded: Encoded) -> Tensor:
         """The representation `[B, F]` that the method's paper probes."""
         return encoded.features_BF
 
     def represent(self, frames_BCHW: Tensor, probe_input: ProbeInput = "output") -> Tensor:
-        """Frozen features of frames, for a probe or another user."""
+        """Frozen features of frames, for a probe or any other use."""
         encoded = self.encoder(frames_BCHW)
         return self.output(encoded) if probe_input == "output" else encoded.features_BF
 
 
 def encode_pair(encoder: Encoder, frames_BTCHW: Tensor) -> tuple[Encoded, Tensor]:
-    """Both frames of every pair in one encoder call: the first whole, of the second the local feature map alone."""
+    """Encode both frames of every pair in one call: the first in full, only the local feature map of the second."""
     B = len(frames_BTCHW)
     both: Encoded = encoder(frames_BTCHW.transpose(0, 1).flatten(0, 1), features_of=B)
     return Encoded(both.local_BPC[:B], both.features_BF), both.local_BPC[B:]
 
 
 def encode_both(encoder: Encoder, frames_BTCHW: Tensor) -> tuple[Encoded, Encoded]:
-    """Both frames of every pair in one encoder call, both whole."""
+    """Encode both frames of every pair in one call, both in full."""
     B = len(frames_BTCHW)
     both: Encoded = encoder(frames_BTCHW.transpose(0, 1).flatten(0, 1))
     return Encoded(*(x[:B] for x in both)), Encoded(*(x[B:] for x in both))

@@ -12,7 +12,7 @@ from manicap.nn.heads import Heads
 
 
 class RandomCNN(Method):
-    """ST-DIM's network as it is initialised: what the architecture gives without learning."""
+    """ST-DIM's network with its initial weights: what the architecture provides without training."""
 
     settings_type = STDIMSettings
     is_trained: ClassVar[bool] = False
@@ -27,7 +27,7 @@ class RandomCNN(Method):
 
 
 class Majority(Method):
-    """One constant feature: a linear probe of it can only learn each variable's most frequent value."""
+    """One constant feature, from which a linear probe can only learn each variable's most frequent value."""
 
     is_trained: ClassVar[bool] = False
 

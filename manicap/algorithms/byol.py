@@ -26,9 +26,9 @@ class BYOLSettings(TwoViewSettings):
     layer_widths: ClassVar[tuple[str, ...]] = ("units", "hidden_units", "predictor_units")
 
     predictor_units: Width = 2048
-    """Hidden layer of each head's predictor."""
+    """Width of the hidden layer of each head's predictor."""
     momentum: Fraction = 0.996
-    """How slowly the target follows at the start of the run; it rises to 1 at the end by half a cosine."""
+    """Momentum of the target at the start of the run; it rises to 1 at the end along half a cosine."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class BYOLCPlusSettings(CapacityDefaults, BYOLSettings):
 
 
 class BYOL(Method):
-    """Each view predicts what a slow copy of the network makes of the other."""
+    """Each view predicts the output of a slow copy of the network on the other view."""
 
     kind: ClassVar[SampleKind] = "views"
     settings_type: ClassVar[type[Settings]] = BYOLSettings

@@ -22,17 +22,17 @@ class CPCSettings(Settings):
     units: Width = 256
     """Width of the representation."""
     sequence_frames: Annotated[int, Range(2, 10_000)] = 100
-    """Consecutive frames in a sample; a batch holds batch-size times as many."""
+    """Consecutive frames per sample; a batch holds batch-size times as many."""
     context_units: Width = 256
     """Width of the recurrent context."""
     context_layers: Annotated[int, Range(1, 64)] = 2
     """Layers of the recurrent context."""
     first_step: Count = 1
-    """Nearest step predicted."""
+    """How many steps ahead the first prediction is."""
     step_stride: Count = 4
-    """Distance between the steps predicted, up to the end of the sequence."""
+    """Distance between predicted steps, up to the end of the sequence."""
     chunk_rows: Count = 1024
-    """Anchors scored at a time: bounds the memory of the logits."""
+    """Anchors scored at a time; bounds the memory for the logits."""
 
     @classmethod
     def preset(cls, name: PresetName) -> Self:
@@ -45,7 +45,7 @@ class CPCSettings(Settings):
 
 
 class CPC(Method):
-    """A recurrent context over the encodings of a sequence predicts the encodings to come."""
+    """A recurrent context over the encodings of a sequence predicts later encodings."""
 
     settings_type: ClassVar[type[Settings]] = CPCSettings
     inference_parts: ClassVar[tuple[str, ...]] = ("encoder", "head")

@@ -17,7 +17,7 @@ from manicap.nn.heads import Heads
 
 
 class DIM(Method):
-    """One linear head, as ST-DIM's; the probe sees its output."""
+    """One linear head, as in ST-DIM; the probe sees its output."""
 
     settings_type = STDIMSettings
     frames_per_sample = 1

@@ -4,7 +4,7 @@
 
     L_global    InfoNCE of every head's output at t with the local features at t+1, mean over heads and positions
     L_local     InfoNCE of the local features at t with those at t+1, mean over positions
-    C           mean over heads of the L2-normalised outputs at t, one row a sample
+    C           mean over heads of the L2-normalised outputs at t, one row per sample
 
 The heads are discarded after training: the probe sees the convolution features.
 """
@@ -33,26 +33,26 @@ from manicap.nn.heads import Heads
 @dataclass(frozen=True)
 class DIMCPlusSettings(Settings):
     num_heads: HeadCount = 4
-    """Charts."""
+    """Number of heads (charts)."""
     units: Width = 4096
     """Width of each head's output."""
     hidden_units: Width = 2048
-    """Hidden layer of each head."""
+    """Width of each head's hidden layer."""
     epsilon: NonNegative = 5e-4
-    """Weight of the capacity term; 0 leaves the heads alone and the capacity out."""
+    """Weight of the capacity term; 0 keeps the heads and disables the term."""
     target_ratio: Positive | None = None
-    """Choose the weight instead so that the capacity term is this fraction of the others."""
+    """Replaces the fixed weight: it is chosen so that the capacity term is this fraction of the other terms."""
     capacity_on: CapacityOn = "first"
-    """Capacity of the outputs at t alone, or the mean of those at t and at t+1."""
+    """Capacity of the outputs at t only, or the mean over t and t+1."""
 
     @classmethod
     def preset(cls, name: PresetName) -> Self:
-        # 512 units do as well as 4096 in the paper's Figure 2b, at two thirds of the time of a step.
+        # In the paper's Figure 2b, 512 units do as well as 4096; they take two thirds of the time per step.
         return cls() if name == "paper" else cls(units=512)
 
 
 class DIMCPlus(Method):
-    """Heads of one hidden layer on the convolution features, each with its own global term."""
+    """Heads with one hidden layer on the convolution features, each with its own global term."""
 
     settings_type: ClassVar[type[Settings]] = DIMCPlusSettings
 

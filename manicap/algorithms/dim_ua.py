@@ -3,9 +3,9 @@
     L = L_global + L_local - tau/2 (U(q_t) + U(q_{t+1})) [ - epsilon ||C||_* ]
 
     U(q) = E sum_i (q_i - 1/n)^2      Eq 3: the membership q is pushed away from uniformity
-    L_global                          of the mean of the charts' outputs (or of the one q weighs, see `target`)
+    L_global                          of the mean of the charts' outputs (or of their mean weighted by q, see `target`)
 
-The probe sees the chart of the highest membership.
+The probe sees the chart with the highest membership.
 """
 
 from dataclasses import dataclass
@@ -36,11 +36,11 @@ from manicap.nn.heads import Heads, Membership, select_chart
 @dataclass(frozen=True)
 class DIMUASettings(Settings):
     num_heads: HeadCount = 4
-    """Charts of the atlas."""
+    """Number of charts in the atlas."""
     units: Width = 4096
     """Width of each chart."""
     hidden_units: Width | None = None
-    """Hidden layer of each chart, followed by ReLU; charts are linear if absent."""
+    """Width of each chart's hidden layer, followed by ReLU; if unset, charts are linear."""
     unbalance_weight: NonNegative = 0.1
     """tau of the paper's Table 3."""
     target: Literal["mean", "membership"] = "mean"
@@ -62,9 +62,9 @@ class DIMUACPlusSettings(DIMUASettings):
     epsilon: NonNegative = 5e-4
     """Weight of the capacity term."""
     target_ratio: Positive | None = None
-    """Choose the weight instead so that the capacity term is this fraction of the others."""
+    """Replaces the fixed weight: it is chosen so that the capacity term is this fraction of the other terms."""
     capacity_on: CapacityOn = "first"
-    """Capacity of the charts' outputs at t alone, or the mean of those at t and at t+1."""
+    """Capacity of the charts' outputs at t only, or the mean over t and t+1."""
 
 
 class DIMUA(Method):

@@ -1,4 +1,4 @@
-"""What the methods on images share: a ResNet, and views that each go through it in a call of their own."""
+"""What the image methods share: a ResNet, and views that pass through it in separate calls."""
 
 from dataclasses import dataclass
 from typing import Annotated, cast, get_args
@@ -18,14 +18,14 @@ IMAGE_ENCODERS: Registry[type[Encoder]] = Registry(
 
 @dataclass(frozen=True)
 class ImageSettings(Settings):
-    """Settings that every method on images has."""
+    """Settings shared by all image methods."""
 
     encoder: Annotated[str, Known(IMAGE_ENCODERS)] = "resnet50"
     """Backbone: resnet18 or resnet50 (arXiv 1512.03385) without its classifier, or package.module:Name."""
     stem: StemName = "cifar"
     """First layer. cifar: 3 x 3, stride 1. stl10: max pooling after it. imagenet: 7 x 7, stride 2, max pooling."""
     encoder_width: Annotated[int, Range(WIDTH_STEP, 1024)] = 64
-    """Channels of the backbone's first stage, a multiple of 8; 64 is the published network, fewer are quicker."""
+    """Channels of the backbone's first stage, a multiple of 8; 64 is the published network, fewer are faster."""
 
     def build_encoder(self, context: MethodContext) -> Encoder:
         found = IMAGE_ENCODERS[self.encoder]
@@ -43,9 +43,9 @@ class ImageSettings(Settings):
 def view_features(encoder: Encoder, frames_BTCHW: Tensor) -> list[Tensor]:
     """Pooled features `[B, F]` of each view.
 
-    A call a view, so that batch statistics are those of one view: as in the codes of Barlow Twins, BYOL, SimSiam,
-    VICReg and of arXiv 2104.13712, whose protocol arXiv 2405.13848 follows. SimCLR's own code normalises both views
-    together.
+    Each view has its own call, so that batch statistics are those of one view, as in the code of Barlow Twins, BYOL,
+    SimSiam, VICReg and arXiv 2104.13712, whose protocol arXiv 2405.13848 follows. SimCLR's own code normalises both
+    views together.
     """
     if len(frames_BTCHW) < 2:
         raise ValueError(

@@ -1,6 +1,6 @@
 """MMCR (arXiv 2303.03307): manifold capacity as the whole objective, over two or more views.
 
-    L = -||C||_*,   C the mean over views of the L2-normalised outputs, one row an image
+    L = -||C||_*,   C the mean over views of the L2-normalised outputs, one row per image
 
 The head is discarded after training: the probe sees the pooled features.
 """
@@ -22,11 +22,11 @@ from manicap.nn.heads import Heads
 @dataclass(frozen=True)
 class MMCRSettings(ImageSettings):
     num_views: Annotated[int, Range(2, 64)] = 2
-    """Views of each image."""
+    """Views per image."""
     units: Width = 128
     """Width of the head's output."""
     hidden_units: Width = 512
-    """Hidden layer of the head."""
+    """Width of the head's hidden layer."""
 
     @classmethod
     def preset(cls, name: PresetName) -> Self:
@@ -40,7 +40,7 @@ class MMCRSettings(ImageSettings):
 
 
 class MMCR(Method):
-    """Centroids of an image's views as long and as orthogonal to each other as they can be."""
+    """Makes the centroids of each image's views as long and as orthogonal to each other as possible."""
 
     kind: ClassVar[SampleKind] = "views"
     settings_type: ClassVar[type[Settings]] = MMCRSettings

@@ -13,7 +13,7 @@ from manicap.nn.heads import Heads
 class MomentumTarget(nn.Module):
     """A copy of encoder and heads that gets no gradient and follows them after each step.
 
-    Batch statistics are the copy's own. It is part of the method's state: a resumed run finds it as it was.
+    The copy has its own batch statistics. It is part of the method's state, so a resumed run restores it.
     """
 
     def __init__(self, encoder: Encoder, heads: Heads) -> None:

@@ -18,7 +18,7 @@ from manicap.losses.contrastive import MIN_TEMPERATURE, nt_xent
 @dataclass(frozen=True)
 class SimCLRSettings(TwoViewSettings):
     temperature: Annotated[float, Range(MIN_TEMPERATURE, 1e6)] = 0.5
-    """By which similarities are divided: tau of the paper's Table 5."""
+    """Divides the similarities: tau of the paper's Table 5."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class SimCLRCPlusSettings(CapacityDefaults, SimCLRSettings):
 
 
 class SimCLR(Method):
-    """Each view picks the other of the same image among all views of the batch."""
+    """Each view identifies the other view of its image among all views in the batch."""
 
     kind: ClassVar[SampleKind] = "views"
     settings_type: ClassVar[type[Settings]] = SimCLRSettings

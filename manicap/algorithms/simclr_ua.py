@@ -25,7 +25,7 @@ from manicap.nn.heads import Membership
 @dataclass(frozen=True)
 class SimCLRUASettings(SimCLRSettings):
     num_heads: HeadCount = 8
-    """Charts of the atlas."""
+    """Number of charts in the atlas."""
     units: Width = 256
     """Width of each chart."""
     unbalance_weight: NonNegative = 0.1

@@ -24,17 +24,17 @@ class SimSiamSettings(TwoViewSettings):
     layer_widths: ClassVar[tuple[str, ...]] = ("units", "hidden_units", "predictor_units")
 
     predictor_units: Width = 512
-    """Hidden layer of each head's predictor: a quarter of the units, as in arXiv 2011.10566."""
+    """Width of the hidden layer of each head's predictor: a quarter of the units, as in arXiv 2011.10566."""
 
 
 @dataclass(frozen=True)
 class SimSiamCPlusSettings(CapacityDefaults, SimSiamSettings):
     predictor_units: Width = 64
-    """Hidden layer of each head's predictor: a quarter of the units, as in arXiv 2011.10566."""
+    """Width of the hidden layer of each head's predictor: a quarter of the units, as in arXiv 2011.10566."""
 
 
 class SimSiam(Method):
-    """Each view predicts the other, which gets no gradient."""
+    """Each view predicts the other, which receives no gradient."""
 
     kind: ClassVar[SampleKind] = "views"
     settings_type: ClassVar[type[Settings]] = SimSiamSettings

@@ -18,7 +18,7 @@ NUM_CLASSES = 256
 
 
 class Supervised(Method):
-    """ST-DIM's network with one classifier a variable; only the representation is kept."""
+    """ST-DIM's network with one classifier per variable; only the representation is kept."""
 
     settings_type = STDIMSettings
     frames_per_sample = 1

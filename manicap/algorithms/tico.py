@@ -28,11 +28,11 @@ from manicap.losses.tico import covariance_contrast
 @dataclass(frozen=True)
 class TiCoSettings(TwoViewSettings):
     covariance_weight: NonNegative = 8.0
-    """rho."""
+    """rho: weight of the covariance term."""
     covariance_decay: Fraction = 0.9
-    """beta: what each step leaves of the covariance."""
+    """beta: fraction of the running covariance kept at each step."""
     momentum: Fraction = 0.99
-    """How slowly the target follows at the start of the run; it rises to 1 at the end by half a cosine."""
+    """Momentum of the target at the start of the run; it rises to 1 at the end along half a cosine."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class TiCoCPlusSettings(CapacityDefaults, TiCoSettings):
 
 
 class TiCo(Method):
-    """A view agrees with a slow copy's other view, and avoids directions that embeddings have taken before."""
+    """Each view agrees with a slow copy's output on the other, and avoids directions that embeddings often take."""
 
     kind: ClassVar[SampleKind] = "views"
     settings_type: ClassVar[type[Settings]] = TiCoSettings

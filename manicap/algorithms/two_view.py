@@ -3,7 +3,7 @@
     L = mean over head pairs (i, j) of L_base(o[:, i], o'[:, j]) - epsilon ||C||_*
 
     o, o'   outputs of N heads on the two views
-    C       mean over heads of the L2-normalised outputs on the first view, one row a sample
+    C       mean over heads of the L2-normalised outputs on the first view, one row per sample
 
 A method computes the base loss over all pairs and hands it to `Charts.regularize`. One head is the plain method.
 """
@@ -23,27 +23,27 @@ from manicap.nn.heads import Heads
 @dataclass(frozen=True)
 class TwoViewSettings(ImageSettings):
     layer_widths: ClassVar[tuple[str, ...]] = ("units", "hidden_units")
-    """Settings that the preset quick divides by four."""
+    """Settings that the preset `quick` divides by four."""
 
     num_heads: HeadCount = 1
-    """Charts; the base loss is averaged over all pairs of them. 1 is the plain method, without capacity."""
+    """Number of heads (charts); the base loss is averaged over all pairs. 1 is the plain method, without capacity."""
     units: Width = 2048
     """Width of each head's output."""
     hidden_units: Width = 2048
-    """Hidden layer of each head."""
+    """Width of each head's hidden layer."""
     epsilon: NonNegative = 0.0
-    """Weight of the capacity term; 0 leaves it out."""
+    """Weight of the capacity term; 0 disables it."""
     target_ratio: Positive | None = None
-    """Choose the weight instead so that the capacity term is this fraction of the base loss."""
+    """Replaces the fixed weight: it is chosen so that the capacity term is this fraction of the base loss."""
     capacity_on: CapacityOn = "first"
-    """Capacity of the outputs on the first view alone, or the mean of those on both."""
+    """Capacity of the outputs on the first view only, or the mean over both views."""
 
     @classmethod
     def preset(cls, name: PresetName) -> Self:
-        """paper: Table 5. standard: ResNet-18. quick: ResNet-18 of a quarter of the width, max pooling after its stem.
+        """paper: Table 5. standard: ResNet-18. quick: ResNet-18 at a quarter of the width, max pooling after its stem.
 
-        The heads of quick are a quarter as wide, but not narrower than 256 units: in Barlow Twins the correlations of a
-        unit with the D - 1 others weigh 0.005 (D - 1) against its own, 1.3 at 256 units and 0.3 at 64.
+        The heads of `quick` are a quarter as wide, but never narrower than 256 units: in Barlow Twins, a unit's
+        correlations with the D - 1 others weigh 0.005 (D - 1) relative to its own, 1.3 at 256 units and 0.3 at 64.
         """
         paper = cls()
         if name == "paper":
@@ -66,11 +66,11 @@ class CapacityDefaults(TwoViewSettings):
     """The defaults of the C+ variants (arXiv 2405.13848, Table 5 and section 4)."""
 
     num_heads: HeadCount = 8
-    """Charts; the base loss is averaged over all pairs of them. 1 is the plain method, without capacity."""
+    """Number of heads (charts); the base loss is averaged over all pairs. 1 is the plain method, without capacity."""
     units: Width = 256
     """Width of each head's output."""
     epsilon: NonNegative = 5e-3
-    """Weight of the capacity term; 0 leaves it out."""
+    """Weight of the capacity term; 0 disables it."""
 
 
 class Charts(nn.Module):
@@ -81,7 +81,7 @@ class Charts(nn.Module):
         self.heads = Heads(num_features, settings.num_heads, settings.units, settings.hidden_units, batch_norm=True)
         self.capacity: CapacityRegularizer | None = None
         self.capacity_on = settings.capacity_on
-        # With one head the paper's Figure 3 is the plain method: there is nothing to keep apart.
+        # With one head, the paper's Figure 3 is the plain method: there is nothing to keep apart.
         if settings.num_heads > 1 and (settings.epsilon > 0 or settings.target_ratio is not None):
             epsilon = settings.epsilon if settings.target_ratio is None else None
             self.capacity = CapacityRegularizer(epsilon, target_ratio=settings.target_ratio)
@@ -93,11 +93,11 @@ class Charts(nn.Module):
 
     @property
     def needs_other_view(self) -> bool:
-        """Whether `regularize` looks at the second view's heads."""
+        """Whether `regularize` uses the second view's heads."""
         return self.capacity is not None and self.capacity_on == "both"
 
     def regularize(self, heads_BND: Tensor, other_BND: Tensor | None, loss: LossOutput) -> LossOutput:
-        """The loss with the capacity term of the heads on the first view, or on both, where there is one."""
+        """The loss plus the capacity term, if any, of the heads on the first view or on both."""
         if self.capacity is None:
             return loss
         other_BND = other_BND if self.needs_other_view else None

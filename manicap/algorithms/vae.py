@@ -23,7 +23,7 @@ from manicap.nn.heads import Heads
 @dataclass(frozen=True)
 class VAESettings(Settings):
     units: Width = 256
-    """Width of the latent."""
+    """Width of the latent vector."""
     beta: NonNegative = 1.0
     """Weight of the divergence from the prior."""
 

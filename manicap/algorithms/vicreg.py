@@ -19,11 +19,11 @@ from manicap.losses.variance import covariance_penalty, invariance, variance_hin
 @dataclass(frozen=True)
 class VICRegSettings(TwoViewSettings):
     invariance_weight: NonNegative = 25.0
-    """lambda of arXiv 2105.04906."""
+    """lambda: weight of the invariance term (arXiv 2105.04906)."""
     variance_weight: NonNegative = 25.0
-    """mu, of the mean of the two views' terms."""
+    """mu: weight of the mean of the two views' variance terms."""
     covariance_weight: NonNegative = 1.0
-    """nu, of the sum of the two views' terms."""
+    """nu: weight of the sum of the two views' covariance terms."""
 
 
 @dataclass(frozen=True)

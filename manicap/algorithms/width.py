@@ -1,4 +1,4 @@
-"""How many features a probe of a method sees, without its weights."""
+"""How many features a method's probe sees, found without its weights."""
 
 from functools import cache
 
@@ -10,7 +10,7 @@ from manicap.algorithms.base import MethodContext, ProbeInput, Settings
 
 @cache
 def feature_width(method: str, settings: Settings, probe_input: ProbeInput, context: MethodContext) -> int:
-    """Shapes alone are computed."""
+    """Computes shapes only."""
     with torch.device("meta"):
         built = find_method(method)(settings, context).eval()
         frames = torch.zeros((1, *context.input_shape), dtype=torch.uint8)
