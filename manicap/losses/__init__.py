@@ -1,4 +1,4 @@
-"""Every loss, by name: pure functions, one family per file, for anyone's training loop.
+"""Every loss, by name: pure functions, one family per file, usable in any training loop.
 
     from manicap.losses import CapacityRegularizer, infonce, nt_xent
 

@@ -13,8 +13,8 @@ def unbalance(membership_BN: Tensor) -> Tensor:
 
         L_N(q) = -mean_b sum_i (q_bi - 1/N)^2
 
-    It lies between -(1 - 1/N), every frame in one chart, and 0, uniform. Algorithm 1 adds 0.05 of it for each of the
-    two frames (its `ua` is the positive sum, its weight -0.05). Deviations: none.
+    It lies between -(1 - 1/N), where every frame is in one chart, and 0, where the membership is uniform. Algorithm 1
+    adds 0.05 of it for each of the two frames (its `ua` is the positive sum, its weight -0.05). Deviations: none.
     """
     if membership_BN.ndim != 2 or membership_BN.numel() == 0:
         raise ValueError(f"unbalance needs membership_BN of shape [B, N], got {list(membership_BN.shape)}")
@@ -23,11 +23,11 @@ def unbalance(membership_BN: Tensor) -> Tensor:
 
 
 def chart_error(points_BC: Tensor, decoded_BNC: Tensor, membership_BN: Tensor) -> Tensor:
-    """Squared distance of a point to what each chart makes of it, weighted by the membership (after arXiv 1803.00156).
+    """Squared distance from a point to each chart's reconstruction, weighted by membership (after arXiv 1803.00156).
 
     L = mean_b sum_i q_bi |x_b - psi_i(phi_i(x_b))|^2
 
-    With the charts' centres psi_i(0) in the place of the decoded points, the extent of the charts.
+    With the charts' centres psi_i(0) in place of the decoded points, it measures the extent of the charts.
     """
     B, N, C = decoded_BNC.shape
     if points_BC.shape != (B, C) or membership_BN.shape != (B, N):
@@ -41,13 +41,13 @@ def chart_error(points_BC: Tensor, decoded_BNC: Tensor, membership_BN: Tensor) -
 
 
 def certainty(membership_BN: Tensor) -> Tensor:
-    """Negative mean entropy of the membership, mean_b sum_i q_bi log q_bi: 0 sure of one chart, -log N undecided."""
+    """Negative mean entropy of the membership, mean_b sum_i q_bi log q_bi: 0 if certain, -log N if uniform."""
     with torch.autocast(membership_BN.device.type, enabled=False):
         return torch.special.entr(in_float32(membership_BN)).sum(1).mean().neg()
 
 
 def imbalance(membership_BN: Tensor) -> Tensor:
-    """Divergence of the charts' mean use from the uniform, sum_i m_i log(N m_i) with m = mean_b q_b: 0 to log N."""
+    """Divergence of the charts' mean usage from uniform, sum_i m_i log(N m_i) with m = mean_b q_b: 0 to log N."""
     with torch.autocast(membership_BN.device.type, enabled=False):
         usage_N = in_float32(membership_BN).mean(0)
         return math.log(len(usage_N)) - torch.special.entr(usage_N).sum()

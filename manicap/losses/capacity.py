@@ -23,11 +23,11 @@ from manicap.losses.pairs import in_float32
 NuclearNormMethod = Literal["auto", "svd", "gram", "polar"]
 
 # Up to this many rows or columns the Gram matrix is float64 from the start: 2 ms at 64 x 4096 on two threads, where
-# svdvals and its gradient take 8 to 12. Above it float32 is tried first: 35 ms at 512 x 2048, against 60 in float64
-# and 155 to 205 by svdvals. A badly conditioned matrix pays for both, 80 to 90.
+# svdvals and its gradient take 8 to 12 ms. Above this size float32 is tried first: 35 ms at 512 x 2048, compared with
+# 60 in float64 and 155 to 205 with svdvals. A badly conditioned matrix pays for both, 80 to 90 ms.
 _FLOAT64_GRAM_SIZE = 256
-# A float32 Gram matrix knows singular values to about eps * s_max^2 / s. With s_min > 0.03 s_max that is 4e-6 of s_max;
-# worse conditioned matrices are done again in float64.
+# A float32 Gram matrix resolves singular values to about eps * s_max^2 / s. With s_min > 0.03 s_max that is 4e-6 of
+# s_max; worse conditioned matrices are recomputed in float64.
 _FLOAT32_EIGENVALUE_RATIO = 1e-3
 
 
@@ -37,16 +37,16 @@ def nuclear_norm(matrix: Tensor, method: NuclearNormMethod = "auto") -> Tensor:
     - `svd`: the reference, in float64.
     - `gram`: eigenvalues of the smaller Gram matrix, in float64 unless the matrix is large and well conditioned.
     - `polar`: Newton-Schulz iteration for the polar factor, matrix multiplications only, no host synchronisation.
-    - `auto`: `gram` on a CPU, where it measures fastest, else `polar` (chosen for being multiplications only; not
-      measured on a GPU).
+    - `auto`: `gram` on a CPU, where it is measured to be fastest, else `polar` (chosen because it consists only of
+      multiplications; not measured on a GPU).
 
-    Half precision is computed in float32. At rank deficiency the norm has many subgradients. `svd` and `gram` return
-    the smallest: a singular value below eps of the largest counts as zero, in the value and in the gradient. (In
-    float64 `svd` tells down to min(B, D) * eps, and `gram`, which squares, to sqrt(min(B, D) * eps).) The zero matrix
-    has value and gradient zero. `polar` returns the same value and another subgradient: rounding noise in the missing
-    directions is lifted with the rest, so that they enter the gradient too, with arbitrary sign and length up to 1.
-    `polar` takes 13 + 4 iterations in float32, 30 + 5 in float64, and assumes full-precision multiplication (torch's
-    default; with TF32 switched on expect three digits).
+    Half precision is computed in float32. A rank-deficient matrix has many subgradients. `svd` and `gram` return the
+    smallest: a singular value below eps of the largest counts as zero, in the value and in the gradient. (In float64,
+    `svd` resolves values down to min(B, D) * eps, and `gram`, which squares them, down to sqrt(min(B, D) * eps).) The
+    zero matrix has value and gradient zero. `polar` returns the same value and a different subgradient: rounding noise
+    in the missing directions is amplified with the rest, so that they also enter the gradient, with arbitrary sign and
+    length up to 1. `polar` takes 13 + 4 iterations in float32, 30 + 5 in float64, and assumes full-precision
+    multiplication (torch's default; expect three digits with TF32 enabled).
     """
     if method not in get_args(NuclearNormMethod):
         raise ValueError(f"unknown nuclear norm method {method!r} (one of {', '.join(get_args(NuclearNormMethod))})")
@@ -97,8 +97,8 @@ def _gram_route(matrix: Tensor, with_polar: bool) -> tuple[Tensor, Tensor | None
         wide = wide.double()
         eigenvalues, vectors = _gram_eigh(wide)
     s = eigenvalues.clamp_min(0).sqrt()
-    # Two floors: what the input's precision can tell from zero, and what a Gram matrix (of squared values) can.
-    # A matrix that stayed in float32 has passed a stricter one.
+    # Two floors: what the input's precision can distinguish from zero, and what a Gram matrix (of squares) can.
+    # A matrix that stayed in float32 has passed a stricter test.
     floor = max(torch.finfo(matrix.dtype).eps, math.sqrt(len(s) * torch.finfo(torch.float64).eps))
     keep = s > floor * s[-1]
     norm = torch.where(keep, s, 0).sum().to(matrix.dtype)
@@ -117,13 +117,13 @@ def _gram_eigh(wide: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _polar_route(matrix: Tensor, with_polar: bool) -> tuple[Tensor, Tensor | None]:
-    """Odd polynomials of X move every singular value to 1 and leave the singular vectors as they are.
+    """Odd polynomials of X move every singular value to 1 and leave the singular vectors unchanged.
 
-    First a polynomial of slope 3.44 at 0: it maps (0, 1.21] into itself and lifts what is small 3.44-fold, so that
-    after 13 steps every singular value from 1e-7 of the Frobenius norm up (30 steps: from 1e-16) lies in
-    [0.68, 1.21]. Then the order-3 Newton-Schulz polynomial, x - 1 -> 2.5 (x - 1)^3: the largest error over that
-    interval goes 6e-2, 6e-4, 5e-10, 2e-16, below eps of float32 at the third step and of float64 at the fourth; one
-    step more is spare.
+    The first polynomial has slope 3.44 at 0: it maps (0, 1.21] into itself and multiplies small values by 3.44, so
+    that after 13 steps every singular value of at least 1e-7 of the Frobenius norm (30 steps: 1e-16) lies in
+    [0.68, 1.21]. Then follows the order-3 Newton-Schulz polynomial, x - 1 -> 2.5 (x - 1)^3: the largest error over
+    that interval falls through 6e-2, 6e-4, 5e-10, 2e-16, below eps of float32 at the third step and of float64 at the
+    fourth; one extra step is a margin.
     """
     wide = matrix if matrix.shape[0] <= matrix.shape[1] else matrix.mT
     lift, polish = (30, 5) if matrix.dtype == torch.float64 else (13, 4)
@@ -142,32 +142,32 @@ _ROUTES: dict[str, _Route] = {"svd": _svd_route, "gram": _gram_route, "polar": _
 
 def _require_finite(matrix: Tensor) -> None:
     if not torch.isfinite(matrix).all():
-        raise ValueError("nuclear_norm needs finite entries, got NaN or infinity: did the training diverge?")
+        raise ValueError("nuclear_norm needs finite entries, got NaN or infinity; did training diverge?")
 
 
 def centroids(heads_BND: Tensor) -> Tensor:
     """Mean over heads of the L2-normalised head outputs: the centroid matrix, `[B, D]`.
 
-    A zero vector stays zero and gets no gradient (dividing by a small constant would give it a huge one).
+    A zero vector stays zero and receives no gradient (dividing by a small constant would give it a huge one).
     """
     if heads_BND.ndim != 3 or heads_BND.numel() == 0:
         raise ValueError(f"centroids needs heads_BND of shape [B, N, D], got {list(heads_BND.shape)}")
     length_BN = torch.linalg.vector_norm(heads_BND, dim=2)
     nonzero_BN = length_BN > 0
     inverse_BN = nonzero_BN / torch.where(nonzero_BN, length_BN, 1)
-    # Normalisation and mean in one product, without the normalised heads in between.
+    # One product normalises and averages; the normalised heads are never stored.
     return torch.einsum("bn,bnd->bd", inverse_BN, heads_BND) / heads_BND.shape[1]
 
 
 class CapacityRegularizer(nn.Module):
     """-weight * ||C||_*, C the centroid matrix of the heads (arXiv 2405.13848, Eq 4 and section 3.5).
 
-    Give `epsilon`, a fixed weight, or `target_ratio`: the weight is then `target_ratio` times an exponential average
-    of |base loss| / ||C||_*, so that the term is about that fraction of the base loss (the paper's suggestion under
-    Limitations). The average is a buffer, moves only in training mode, and is the same on every process.
+    Pass either `epsilon`, a fixed weight, or `target_ratio`: the weight is then `target_ratio` times an exponential
+    average of |base loss| / ||C||_*, so that the term is about that fraction of the base loss (the paper's suggestion
+    under Limitations). The average is a buffer, is updated only in training mode, and is the same on every process.
 
-    Deviations: none for Algorithms 1 and 2. Algorithm 3 writes no normalisation, perhaps since the network of the code
-    it builds on (arXiv 2104.13712) returns normalised outputs; here it is always done.
+    Deviations: none for Algorithms 1 and 2. Algorithm 3 shows no normalisation, perhaps because the network in the
+    code it builds on (arXiv 2104.13712) returns normalised outputs; here it is always applied.
     """
 
     average: Tensor
@@ -183,11 +183,11 @@ class CapacityRegularizer(nn.Module):
     ) -> None:
         super().__init__()
         if (epsilon is None) == (target_ratio is None):
-            raise ValueError(f"give epsilon or target_ratio, one of them; got {epsilon} and {target_ratio}")
+            raise ValueError(f"give exactly one of epsilon and target_ratio, got {epsilon} and {target_ratio}")
         if not 0 <= smoothing < 1:
             raise ValueError(f"smoothing must lie in [0, 1), got {smoothing}")
         self.epsilon, self.target_ratio, self.smoothing, self.method = epsilon, target_ratio, smoothing, method
-        # Average of |base loss| / norm; negative until the first training step, which it takes whole.
+        # Average of |base loss| / norm; negative until the first training step sets it.
         self.register_buffer("average", torch.tensor(-1.0))
 
     def forward(
@@ -195,11 +195,12 @@ class CapacityRegularizer(nn.Module):
     ) -> tuple[Tensor, dict[str, Tensor | float]]:
         """Heads `[B, N, D]` (or views `[B, V, D]`) -> the term to add to the loss, and what to log.
 
-        The paper takes the heads of one frame or view. With those of the other in `other_BND` the norm is the mean of
-        the two frames' norms, so the term keeps its size.
+        The paper uses the heads of one frame or view. If `other_BND` holds those of the other, the norm is the mean of
+        the two frames' norms, so the term keeps its scale.
 
-        The parts: `norm`; `bound` sqrt(B min(B, D)), which it cannot exceed, with B counted over all processes;
-        `percent` of the bound reached; `weight`; and, given the base loss, `ratio` of the term's size to it.
+        The parts are `norm`; its upper `bound` sqrt(B min(B, D)), with B counted over all processes; `percent`, the
+        norm as a percentage of the bound; `weight`; and, if the base loss is given, `ratio`, the term's size relative
+        to it.
         """
         if base_loss is None and self.target_ratio is not None:
             raise ValueError("CapacityRegularizer with a target_ratio needs base_loss in every call")

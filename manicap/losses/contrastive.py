@@ -22,11 +22,11 @@ def nt_xent(z_BND: Tensor, z_other_BND: Tensor, temperature: float = 0.5) -> Ten
     `z_BND` are the heads' outputs on one view, `z_other_BND` on the other; the candidates come from the whole batch of
     all processes. With one head it is plain NT-Xent.
 
-    A pair's sums over the other view are blocks of one N B x N B matrix, and those over the own view do not depend on
-    the partner head: N^2 B^2 + 2 N B^2 exponentials, where the loop over pairs takes 4 N^2 B^2.
+    A pair's sums over the other view are blocks of one N B x N B matrix, and those over its own view do not depend on
+    the partner head. That takes N^2 B^2 + 2 N B^2 exponentials, compared with 4 N^2 B^2 in the loop over pairs.
 
-    Deviations: none. Similarities lie in [-1, 1], so exponents are shifted by the constant 1 / temperature and not by
-    each row's maximum; that needs a temperature of at least 0.025.
+    Deviations: none. Similarities lie in [-1, 1], so exponents are shifted by the constant 1 / temperature instead of
+    each row's maximum; this requires a temperature of at least 0.025.
     """
     require_two_views("nt_xent", z_BND, z_other_BND)
     if not temperature >= MIN_TEMPERATURE:
@@ -45,7 +45,7 @@ def nt_xent(z_BND: Tensor, z_other_BND: Tensor, temperature: float = 0.5) -> Ten
         )
         log_sums = (to_other_NBNK.sum(3) + own_NB[:, :, None]).log().mean()
         log_sums = log_sums + (from_other_NNB + own_other_NB).log().mean()
-        # The mean over pairs of the positives' similarity is the product of the mean heads.
+        # The mean over pairs of the similarity of positives is the product of the mean heads.
         positives = (z_NBD.mean(0) * z_other_NBD.mean(0)).sum(1).mean()
         return log_sums / 2 + (1 - positives) / temperature
 
@@ -54,7 +54,7 @@ def _exponentials(z_NBD: Tensor, candidates_NKD: Tensor, temperature: float) -> 
     """exp((similarity - 1) / temperature) of every head's anchors with every head's candidates, `[N, B, N, K]`."""
     N, B, _ = z_NBD.shape
     shift = z_NBD.new_full((1, 1), -1 / temperature)
-    # Scale and shift inside the product, the exponential in place: the matrix is what takes the time.
+    # Scale and shift inside the product, exponentiate in place: most of the time goes into this matrix.
     logits = torch.addmm(shift, z_NBD.flatten(0, 1), candidates_NKD.flatten(0, 1).mT, alpha=1 / temperature)
     return logits.exp_().view(N, B, N, -1)
 
@@ -63,7 +63,7 @@ def _own_view_sums(z_NBD: Tensor, candidates_NKD: Tensor, temperature: float) ->
     """Sum of the same over the other samples of the anchor's own view and head, `[N, B]`."""
     B, K = z_NBD.shape[1], candidates_NKD.shape[1]
     shift_BK = z_NBD.new_full((B, K), -1 / temperature)
-    shift_BK.diagonal(row_offset(B)).fill_(-torch.inf)  # an anchor is no candidate of its own
+    shift_BK.diagonal(row_offset(B)).fill_(-torch.inf)  # an anchor is not its own candidate
     logits = torch.baddbmm(shift_BK, z_NBD, candidates_NKD.mT, alpha=1 / temperature)
     return logits.exp_().sum(2)
 

@@ -1,8 +1,8 @@
 """Rows gathered over the processes of a distributed run, with gradients.
 
-The convention of every loss here: each process computes the mean over its own anchors against the targets of all.
-Averaged over the processes, as DistributedDataParallel averages gradients, that is the single-process loss and its
-gradient. Every process must bring the same number of rows.
+All losses here follow one convention: each process computes the mean over its own anchors against the targets of all
+processes. Averaged over the processes, as DistributedDataParallel averages gradients, this equals the single-process
+loss and its gradient. Every process must contribute the same number of rows.
 """
 
 from typing import Any
@@ -18,9 +18,9 @@ def world_size(group: dist.ProcessGroup | None = None) -> int:
 
 
 def gather_rows(x: Tensor, group: dist.ProcessGroup | None = None) -> Tensor:
-    """The rows of all processes, by rank: `[B, ...] -> [world * B, ...]`. The tensor itself when there is one process.
+    """The rows of all processes, by rank: `[B, ...] -> [world * B, ...]`. With one process, the tensor itself.
 
-    The gradient of a process's rows is the sum of what all processes ask of them.
+    The gradient of a process's rows is the sum of their gradients on all processes.
     """
     if world_size(group) == 1:
         return x
@@ -29,7 +29,7 @@ def gather_rows(x: Tensor, group: dist.ProcessGroup | None = None) -> Tensor:
 
 
 def row_offset(num_rows: int, group: dist.ProcessGroup | None = None) -> int:
-    """Index, among the gathered rows, of this process's first."""
+    """Index of this process's first row among the gathered rows."""
     return num_rows * dist.get_rank(group) if world_size(group) > 1 else 0
 
 
@@ -55,7 +55,7 @@ class _GatherRows(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None]:
         (grad,) = grads
-        # Half precision is summed in float32: gloo adds no bfloat16, and a sum over many processes should not round.
+        # Half precision is summed in float32: gloo cannot add bfloat16, and a sum over many processes should not round.
         total = grad.to(torch.float32 if grad.element_size() < 4 else grad.dtype, copy=True).contiguous()
         dist.all_reduce(total, group=ctx.group)
         start = row_offset(ctx.num_rows, ctx.group)

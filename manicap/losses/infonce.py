@@ -1,7 +1,8 @@
-"""InfoNCE by plain dot products: global-local, local-local, plain, and several steps ahead.
+"""InfoNCE with dot-product scores: global-local, local-local, plain, and several steps ahead.
 
-All are one quantity: anchors, a set of targets, the index of each anchor's own target, and the mean cross-entropy of
-picking it. `_InfoNCE` computes it without keeping the logits. Values and gradients are float32 under autocast.
+All compute one quantity from anchors, a set of targets and the index of each anchor's own target: the mean
+cross-entropy of picking it. `_InfoNCE` computes it without storing the logits. Under autocast, values and gradients
+are float32.
 """
 
 from collections.abc import Mapping
@@ -15,11 +16,11 @@ from manicap.losses.gather import gather_rows, row_offset
 
 
 def infonce(anchors_BC: Tensor, targets_BC: Tensor) -> Tensor:
-    """InfoNCE over the batch (arXiv 1807.03748, Eq 4), the score a dot product.
+    """InfoNCE over the batch (arXiv 1807.03748, Eq 4), scored by dot products.
 
         L = -mean_b log( exp(a_b . t_b) / sum_b' exp(a_b . t_b') )
 
-    Deviations: none. No temperature, no normalisation: give scaled vectors to have them.
+    Deviations: none. For a temperature or normalisation, pass scaled vectors.
     """
     _require_same_shape("infonce", "anchors_BC", anchors_BC, "targets_BC", targets_BC, 2)
     return _cross_entropy(anchors_BC, gather_rows(targets_BC)[None], _own_index(anchors_BC))
@@ -62,8 +63,8 @@ def cpc_infonce(predictions: Mapping[int, Tensor], targets_BTC: Tensor, chunk_ro
         L_k = -mean over b, t of log( exp(c_k,bt . z_b,t+k) / sum over b', t' >= k of exp(c_k,bt . z_b't') )
         L   = mean over k of L_k
 
-    `predictions[k]` is `[B, T - k, C]`: from each time t that has one, the guess of the encoding k steps later. The
-    logits, (B T)^2 a step, are made `chunk_rows` anchors at a time and never kept, forward or backward.
+    `predictions[k]` is `[B, T - k, C]`: for each time t that has one, the prediction of the encoding k steps later. The
+    logits, (B T)^2 per step, are computed for `chunk_rows` anchors at a time and never stored, forward or backward.
     Deviations: the mean over steps, where the 2019 code sums.
     """
     if targets_BTC.ndim != 3:
@@ -109,10 +110,11 @@ _GROUPED = ("gmc,gkc->gmk", "gmk,gkc->gmc", "gmk,gmc->gkc")
 
 
 class _InfoNCE(torch.autograd.Function):
-    """The gradients are found in the forward pass, where the softmax already is, and scaled in the backward.
+    """The forward pass, which has the softmax at hand, computes the gradients; the backward pass scales them.
 
-    So the logits live for one chunk and are never stored. At B = 64, N = 4, P = 88, C = 128 on two threads, forward
-    and backward: 10 ms; 15 by autograd's cross_entropy, 115 by the loops of Algorithm 2.
+    The logits therefore exist for one chunk at a time and are never stored. At B = 64, N = 4, P = 88, C = 128 on two
+    threads, forward and backward take 10 ms, compared with 15 for autograd's cross_entropy and 115 for the loops of
+    Algorithm 2.
     """
 
     @staticmethod
@@ -127,8 +129,8 @@ class _InfoNCE(torch.autograd.Function):
             logits = torch.einsum(score, chunk, targets_GKC)
             index = own.view((-1, 1, 1) if axis == 0 else (1, -1, 1)).expand(*logits.shape[:2], 1)
             softmax = logits.softmax(-1)
-            # The largest probability is at least 1/K, so its logarithm gives the log-sum-exp safely and, with one
-            # exponential a logit in all, faster than a log-softmax and its exponential.
+            # The largest probability is at least 1/K, so its logarithm gives the log-sum-exp safely. With one
+            # exponential per logit in total, this is faster than a log-softmax and its exponential.
             log_sum_exp = logits.amax(-1) - softmax.amax(-1).log()
             loss += (log_sum_exp - logits.gather(-1, index).squeeze(-1)).sum()
             if any(ctx.needs_input_grad):
@@ -151,7 +153,7 @@ class _InfoNCE(torch.autograd.Function):
 
 
 def _own_index(rows: Tensor) -> Tensor:
-    """For each of this process's rows, its index among the gathered rows."""
+    """The index of each of this process's rows among the gathered rows."""
     return torch.arange(len(rows), device=rows.device) + row_offset(len(rows))
 
 

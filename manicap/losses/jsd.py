@@ -13,8 +13,8 @@ def global_local_jsd(predictions_BNC: Tensor, targets_BPC: Tensor) -> Tensor:
         s_bb' = c_bn . y_b'p
         L = mean over n, p of ( mean_b softplus(-s_bb) + mean over b' != b of softplus(s_bb') )
 
-    Deviations: the score is a dot product with c1 applied before, and every other frame of the batch is a negative;
-    the 2019 code draws one random frame, has a bilinear form with bias and halves the sum.
+    Deviations: the score is a dot product after applying c1, and every other frame of the batch is a negative; the
+    2019 code draws one random frame, uses a bilinear form with bias and halves the sum.
     """
     if predictions_BNC.ndim != 3 or targets_BPC.ndim != 3 or predictions_BNC.shape[::2] != targets_BPC.shape[::2]:
         raise ValueError(
@@ -25,11 +25,11 @@ def global_local_jsd(predictions_BNC: Tensor, targets_BPC: Tensor) -> Tensor:
 
 
 def local_local_jsd(predictions_BPC: Tensor, targets_BPC: Tensor) -> Tensor:
-    """Local-local Jensen-Shannon loss: as `global_local_jsd`, with a prediction for each position.
+    """Local-local Jensen-Shannon loss: like `global_local_jsd`, with a prediction for each position.
 
         s_bb' = c_bp . y_b'p
 
-    Deviations: as there.
+    Deviations: the same.
     """
     if predictions_BPC.ndim != 3 or predictions_BPC.shape != targets_BPC.shape:
         raise ValueError(
@@ -40,12 +40,12 @@ def local_local_jsd(predictions_BPC: Tensor, targets_BPC: Tensor) -> Tensor:
 
 
 def _jensen_shannon(scores: Tensor) -> Tensor:
-    """From scores `[..., B, K]`, K the gathered frames, of which this process's B are its own."""
+    """From scores `[..., B, K]`: K gathered frames, B of them this process's own."""
     B, K = scores.shape[-2:]
     if K < 2:
         raise ValueError("the Jensen-Shannon loss needs at least 2 frames to have a negative, got 1")
     positive = scores.diagonal(row_offset(B), -2, -1)
-    # All pairs less the positives: cheaper than a mask over the scores.
+    # Subtracting the positives from all pairs is cheaper than masking the scores.
     negatives = softplus(scores).sum() - softplus(positive).sum()
     return softplus(-positive).mean() + negatives / (scores.numel() - positive.numel())
 

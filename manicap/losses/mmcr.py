@@ -14,10 +14,10 @@ def mmcr(views_BTD: Tensor, method: NuclearNormMethod = "auto") -> Tensor:
         L   = -||C||_*
         C_b = mean over views t of z_bt / |z_bt|
 
-    C has a row for each sample of all processes, and L lies in [-sqrt(B min(B, D)), 0]. It is
+    C has one row per sample of all processes, and L lies in [-sqrt(B min(B, D)), 0]. It equals
     `CapacityRegularizer(1.0)` over views instead of heads.
 
-    Deviations: the term lambda mean_b ||Z_b||_*, which compresses each image's own views, is left out.
+    Deviations: the term lambda mean_b ||Z_b||_*, which compresses each image's own views, is omitted.
     """
     if views_BTD.ndim != 3 or views_BTD.numel() == 0 or views_BTD.shape[1] < 2:
         raise ValueError(f"mmcr needs views_BTD of shape [B, T, D] with T of at least 2, got {list(views_BTD.shape)}")

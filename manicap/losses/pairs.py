@@ -1,4 +1,4 @@
-"""What the two-view losses share: head outputs `[B, N, D]`, one such stack a view."""
+"""What the two-view losses share: head outputs `[B, N, D]`, one stack per view."""
 
 import torch
 from torch import Tensor
@@ -20,21 +20,21 @@ def require_same_heads(loss: str, z_BND: Tensor, z_other_BND: Tensor) -> None:
 
 
 def require_two_views(loss: str, z_BND: Tensor, z_other_BND: Tensor) -> None:
-    """The same, and a second sample in the batch of all processes to be compared with."""
+    """The same, and at least two samples in the batch of all processes."""
     require_same_heads(loss, z_BND, z_other_BND)
     if len(z_BND) * world_size() < 2:
         raise ValueError(f"{loss} needs at least 2 samples, got {len(z_BND)}")
 
 
 def in_float32(x: Tensor) -> Tensor:
-    """Half precision as float32; float32 and float64 as they are."""
+    """Half precision becomes float32; float32 and float64 are unchanged."""
     return x.float() if x.element_size() < 4 else x
 
 
 def product_squares(a: Tensor, b: Tensor) -> Tensor:
     """||A^T B||_F^2, summed over leading axes, of matrices `[..., rows, columns]`.
 
-    It equals the sum of (A A^T) * (B B^T), which is the cheaper form where there are fewer rows than columns.
+    It equals the sum of (A A^T) * (B B^T), which is cheaper if there are fewer rows than columns.
     """
     if a.shape[-2] >= a.shape[-1]:
         return (a.mT @ b).square().sum()

@@ -1,7 +1,7 @@
 """Reconstruction and prediction of pixels: the terms of the VAE and pixel-prediction baselines.
 
-Sums over an image's pixels or a latent's units are float32 also under autocast: bfloat16 has 8 bits, and the terms of
-the divergence nearly cancel.
+Sums over pixels or latent units are float32 even under autocast: bfloat16 has 8 bits, and the terms of the divergence
+nearly cancel.
 """
 
 import torch
@@ -15,8 +15,8 @@ def squared_error(predicted_BCHW: Tensor, image_BCHW: Tensor) -> Tensor:
 
         L = mean_b sum_chw (x^ - x)^2
 
-    This is a Gaussian likelihood of variance 1/2. Deviations: the mean over the batch, where the 2019 code sums; with
-    Adam the scale of the whole loss changes next to nothing.
+    This is a Gaussian likelihood with variance 1/2. Deviations: the mean over the batch, where the 2019 code sums; with
+    Adam the scale of the whole loss makes almost no difference.
     """
     _require_same_shape("squared_error", predicted_BCHW, image_BCHW)
     with torch.autocast(predicted_BCHW.device.type, enabled=False):

@@ -24,21 +24,22 @@ def barlow_twins(
         C_ij  = s(z_i)^T s(z'_j) / B
         s(x)  = (x - mean_b x) / sqrt(var_b x + eps)
 
-    With `normalize` each head's output is brought to length sqrt(D) first, x_b -> sqrt(D) x_b / |x_b|, as the code of
-    arXiv 2104.13712 does, whose setting arXiv 2405.13848 follows. That code takes length 1. s(x) does not see the
-    difference but for the eps, which at length 1 would stand beside variances of 1 / D: at 2048 units, 1e-5 is 2 % of
-    5e-4 where a unit has mean 0, and more where it has not.
+    With `normalize`, each head's output is first scaled to length sqrt(D), x_b -> sqrt(D) x_b / |x_b|, as in the code
+    of arXiv 2104.13712, whose setting arXiv 2405.13848 follows. That code uses length 1. The only difference to s(x) is
+    through eps, which at length 1 would be added to variances of 1 / D: at 2048 units, 1e-5 is 2 % of 5e-4 if a unit
+    has mean 0, and more otherwise.
 
-    Means and variances are over the samples of all processes. With one head it is plain Barlow Twins.
+    Means and variances are over the samples of all processes. With one head this is plain Barlow Twins.
 
-    Conventions, which move the size of the loss and with it what epsilon of C+ weighs: sums over units, not means; the
-    variance divides by B - `variance_correction` while C divides by B, as the code of arXiv 2104.13712, so that a
-    perfect C has (B - 1) / B on its diagonal (0, as Barlow Twins' code has it, gives 1); that code adds no eps and a
-    constant unit is NaN there, Barlow Twins' has 1e-5, beside variances that it does not bound.
+    Conventions that affect the scale of the loss, and thereby the relative weight of epsilon in C+: terms are summed
+    over units, not averaged; the variance divides by B - `variance_correction` while C divides by B, as in the code of
+    arXiv 2104.13712, so that a perfect C has (B - 1) / B on its diagonal (0, as in the code of Barlow Twins, gives 1);
+    that code adds no eps, and a constant unit is NaN there; the code of Barlow Twins adds 1e-5, to variances that it
+    does not bound.
 
-    The diagonals of all C_ij are N^2 D numbers. All other entries enter by their squares alone, whose sum over all
-    pairs is the sum of (Z Z^T) * (Z' Z'^T), Z the standardised heads side by side, B x N D: no C is formed where B is
-    smaller than N D.
+    The diagonals of all C_ij are N^2 D numbers. All other entries enter only through their squares, whose sum over all
+    pairs is the sum of (Z Z^T) * (Z' Z'^T), with Z the standardised heads side by side, B x N D: no C is formed if B
+    is smaller than N D.
 
     Deviations: the eps, from the code of arXiv 2104.13712. With `normalize`, variance_correction 1 and variance_epsilon
     0 there are none.
@@ -60,6 +61,6 @@ def barlow_twins(
 
 
 def standardize(z_BND: Tensor, variance_correction: int, variance_epsilon: float) -> Tensor:
-    """Each unit of each head with mean 0 and variance 1 over the samples."""
+    """Shift and scale each unit of each head to mean 0 and variance 1 over the samples."""
     variance_ND, mean_ND = torch.var_mean(z_BND, dim=0, correction=variance_correction)
     return (z_BND - mean_ND) * (variance_ND + variance_epsilon).rsqrt()

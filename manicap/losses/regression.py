@@ -1,4 +1,4 @@
-"""One view's heads predict the other's, which stand still: the losses of SimSiam and BYOL."""
+"""One view's heads predict the other's, which are held fixed: the losses of SimSiam and BYOL."""
 
 import torch
 from torch import Tensor
@@ -13,7 +13,7 @@ def negative_cosine(prediction_BND: Tensor, target_BND: Tensor) -> Tensor:
         D = -mean over b, i, j of p_bi . t_bj / (|p_bi| |t_bj|)
           = -mean over b of (mean_i p_bi / |p_bi|) . (mean_j t_bj / |t_bj|)
 
-    The targets get no gradient. SimSiam is the mean of D for both directions. Deviations: none.
+    The targets receive no gradient. SimSiam is the mean of D for both directions. Deviations: none.
     """
     require_same_heads("negative_cosine", prediction_BND, target_BND)
     with torch.autocast(prediction_BND.device.type, enabled=False):
@@ -28,7 +28,7 @@ def normalized_regression(prediction_BND: Tensor, target_BND: Tensor) -> Tensor:
 
         L = mean over b, i, j of | p_bi / |p_bi| - t_bj / |t_bj| |^2 = 2 + 2 D
 
-    The targets get no gradient. BYOL is the sum of L for both directions. Deviations: none.
+    The targets receive no gradient. BYOL is the sum of L for both directions. Deviations: none.
     """
     require_same_heads("normalized_regression", prediction_BND, target_BND)
     return 2 + 2 * negative_cosine(prediction_BND, target_BND)

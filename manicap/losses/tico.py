@@ -9,15 +9,15 @@ from manicap.losses.pairs import in_float32, require_heads
 
 
 def covariance_contrast(z_BND: Tensor, covariance_NDD: Tensor, decay: float = 0.9) -> tuple[Tensor, Tensor]:
-    """Covariance contrast of TiCo (arXiv 2206.10698), mean over heads, and the moved covariance, without gradient.
+    """Covariance contrast of TiCo (arXiv 2206.10698), mean over heads; and the updated covariance, without gradient.
 
         C'_i = decay C_i + (1 - decay) mean_b z_bi z_bi^T       z normalised
         c    = mean over i, b of z_bi^T C'_i z_bi
 
-    The mean is over the samples of all processes. A direction that the embeddings have taken often is made dear.
+    The mean is over the samples of all processes. Directions that the embeddings take often are penalised.
     Start from C = 0. Over pairs of heads (arXiv 2405.13848, Algorithm 3) the term of pair (i, j) is that of head i.
 
-    The mean of z^T C z is the sum of C * (mean of z z^T): no product a sample. Deviations: none.
+    The mean of z^T C z is the sum of C * (mean of z z^T): no product per sample is needed. Deviations: none.
     """
     require_heads("covariance_contrast", z_BND)
     _, N, D = z_BND.shape

@@ -18,9 +18,9 @@ def invariance(z_BND: Tensor, z_other_BND: Tensor) -> Tensor:
         s = mean over b, i, j, d of (z_bi - z'_bj)^2
           = mean over b, d of  var_i z_bi + var_j z'_bj + (mean_i z_bi - mean_j z'_bj)^2
 
-    The second line needs no pairs and, unlike the expanded square, does not cancel.
+    The second line needs no pairs and, unlike the expanded square, does not suffer from cancellation.
 
-    Deviations: the mean over units, as VICReg's code has it, where Eq 5 writes the sum.
+    Deviations: the mean over units, as in VICReg's code, where Eq 5 writes the sum.
     """
     require_two_views("invariance", z_BND, z_other_BND)
     with torch.autocast(z_BND.device.type, enabled=False):
@@ -49,7 +49,7 @@ def covariance_penalty(z_BND: Tensor) -> Tensor:
         Cov_i = (Z_i - mean Z_i)^T (Z_i - mean Z_i) / (B - 1)
         c     = mean over i of sum over d != e of Cov_i[d, e]^2, over D
 
-    Over the samples of all processes. Deviations: none.
+    Covariances are over the samples of all processes. Deviations: none.
     """
     _require_samples("covariance_penalty", z_BND)
     with torch.autocast(z_BND.device.type, enabled=False):

@@ -140,9 +140,9 @@ def test_base_loss_gets_no_gradient_from_the_weight() -> None:
 
 
 def test_errors_say_what_to_do() -> None:
-    with pytest.raises(ValueError, match="epsilon or target_ratio, one of them"):
+    with pytest.raises(ValueError, match="exactly one of epsilon and target_ratio"):
         CapacityRegularizer()
-    with pytest.raises(ValueError, match="epsilon or target_ratio, one of them"):
+    with pytest.raises(ValueError, match="exactly one of epsilon and target_ratio"):
         CapacityRegularizer(0.1, target_ratio=0.1)
     for epsilon, sentence in (
         (-1.0, "not be negative"),
