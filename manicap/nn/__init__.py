@@ -2,7 +2,7 @@
 
     from manicap.nn import Heads, NatureCNN, ResNetEncoder
 
-Construction draws from torch's global generator: fork and seed it around the constructor to have the same weights again
+Construction draws from torch's global generator. For reproducible weights, fork and seed it around the constructor:
 
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)

@@ -15,15 +15,15 @@ class Charted(NamedTuple):
     coordinates_BND: Tensor
     """phi_i(x): x in the coordinates of chart i."""
     decoded_BNC: Tensor
-    """psi_i(phi_i(x)): x again, as chart i has it."""
+    """psi_i(phi_i(x)): x as chart i reconstructs it."""
 
 
 class AtlasAutoencoder(nn.Module):
-    """N charts of D dimensions on points of C.
+    """N charts of D dimensions on points of C dimensions.
 
         phi_i  coordinates   linear, C -> D
-        q      membership    two hidden layers of ReLU and a softmax, C -> N
-        psi_i  decoder       one hidden layer of tanh, D -> C
+        q      membership    two hidden layers with ReLU and a softmax, C -> N
+        psi_i  decoder       one hidden layer with tanh, D -> C
 
     Linear coordinates encourage charts whose intersections are contractible, so that the nerve of the charts has the
     topology of what they cover.
@@ -50,6 +50,6 @@ class AtlasAutoencoder(nn.Module):
         return decoded_BNC
 
     def centres(self) -> Tensor:
-        """psi_i(0), the middle of every chart: `[N, C]`."""
+        """psi_i(0), the centre of every chart: `[N, C]`."""
         origin_BND = self.output.bias.new_zeros(1, self.coordinates.num_heads, self.num_dimensions)
         return self.decode(origin_BND)[0]

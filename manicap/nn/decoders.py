@@ -9,12 +9,13 @@ from manicap.nn.initialization import orthogonal
 
 
 class NatureDecoder(nn.Module):
-    """NatureCNN backwards (the decoder of arXiv 1906.08226): features `[B, F]` -> images `[B, C, H, W]` in [0, 1].
+    """NatureCNN in reverse (the decoder of arXiv 1906.08226): features `[B, F]` -> images `[B, C, H, W]` in [0, 1].
 
-    A linear layer to the last feature map, then four transposed convolutions, ReLU between, sigmoid at the end. Each
-    pads its output to the size NatureCNN has there, so any input size comes back whole. Initialisation as NatureCNN.
+    A linear layer to the last feature map, then four transposed convolutions, with ReLU between and a sigmoid at the
+    end. Each pads its output to NatureCNN's size at that layer, so any input size is restored. Initialised like
+    NatureCNN.
 
-    Deviations: the linear layer too is orthogonal; the 2019 code leaves it at torch's default.
+    Deviations: the linear layer is orthogonal too; the 2019 code leaves it at torch's default.
     """
 
     def __init__(self, num_features: int, channels: int = 1, height: int = 210, width: int = 160) -> None:

@@ -1,4 +1,4 @@
-"""Encoders of a frame: a local feature map and a flat feature vector."""
+"""Frame encoders: a local feature map and a flat feature vector."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -11,7 +11,7 @@ from manicap.nn.initialization import orthogonal
 
 
 class Encoded(NamedTuple):
-    """What an encoder makes of a batch of frames."""
+    """An encoder's output for a batch of frames."""
 
     local_BPC: Tensor
     """The local feature map, positions in row-major order."""
@@ -22,8 +22,8 @@ class Encoded(NamedTuple):
 class Encoder(nn.Module):
     """Frames `[B, C, H, W]` -> `Encoded`. Frames are uint8, divided by 255 inside, or floats already in [0, 1].
 
-    `features_of` limits `features_BF` to the first frames: of a pair (t, t+1) most losses need only the first's.
-    The input size is fixed at construction, and with it the sizes below.
+    `features_of` limits `features_BF` to the first frames: for a pair (t, t+1), most losses need only the first.
+    The input size, and with it the sizes below, is fixed at construction.
     """
 
     def __init__(self, channels: int, height: int, width: int) -> None:
@@ -49,7 +49,7 @@ NATURE_CHANNELS = (32, 64, 128, 64)
 
 
 def nature_sizes(size: int) -> list[int]:
-    """Length of one side of the input and after each convolution; the last is 0 or less where the input is too small.
+    """Length of one side of the input and after each convolution; the last is 0 or less if the input is too small.
 
     `nature_sizes(210) == [210, 51, 24, 11, 9]`
     """
@@ -65,8 +65,9 @@ class NatureCNN(Encoder):
     32 k8 s4, 64 k4 s2, 128 k4 s2 (the local feature map), 64 k3 s1. At 210 x 160: 11 x 8 positions of 128 channels,
     3456 features. Orthogonal initialisation with gain sqrt(2), zero bias.
 
-    All activations are channels last: oneDNN is faster in it, and the feature map is B x P x C without a copy.
-    Batch 128, two threads, forward and backward: 231 ms, 358 with a plain first convolution, 386 all channels first.
+    All activations are channels last: oneDNN is faster with this layout, and the feature map is B x P x C without a
+    copy. At batch 128 on two threads, forward and backward take 231 ms, compared with 358 with a plain first
+    convolution and 386 with channels first throughout.
     """
 
     def __init__(self, channels: int = 1, height: int = 210, width: int = 160) -> None:
@@ -94,16 +95,16 @@ class NatureCNN(Encoder):
 def frame_convolution(frames_BCHW: Tensor, weight_OCHW: Tensor, bias_O: Tensor | None, stride: int) -> Tensor:
     """`conv2d(frames / 255, weight, bias, stride)` of frames that need no gradient, channels last.
 
-    With one input channel a k8 s4 convolution leaves vector units idle. Stacking each 4 x 4 block of pixels into 16
-    channels makes it a 2 x 2 convolution of stride 1 with the same weights, re-laid: 28 ms forward and backward at
-    batch 128 x 1 x 210 x 160 on two threads, against 147 plain, 40 by patches and one matrix multiplication. The
-    division by 255 goes into the weights, which are fewer than the pixels.
+    With one input channel, a k8 s4 convolution leaves vector units idle. Stacking each 4 x 4 block of pixels into 16
+    channels makes it a 2 x 2 convolution of stride 1 with the same weights, rearranged: 28 ms forward and backward at
+    batch 128 x 1 x 210 x 160 on two threads, compared with 147 for a plain convolution and 40 for patches and one
+    matrix multiplication. The division by 255 is folded into the weights, which are fewer than the pixels.
     """
     B, C, H, W = frames_BCHW.shape
     kernel = weight_OCHW.shape[-1]
     assert kernel % stride == 0, (kernel, stride)
     blocks = kernel // stride
-    # Size in blocks of what the kernel reaches; rows and columns beyond it are never looked at.
+    # Size in blocks of the area that the kernel reaches; rows and columns beyond it are never read.
     h, w = (H - kernel) // stride + blocks, (W - kernel) // stride + blocks
     stacked = frames_BCHW[:, :, : h * stride, : w * stride].reshape(B, C, h, stride, w, stride)
     stacked = stacked.permute(0, 2, 4, 1, 3, 5).reshape(B, h, w, C * stride * stride)
@@ -115,14 +116,14 @@ def frame_convolution(frames_BCHW: Tensor, weight_OCHW: Tensor, bias_O: Tensor |
 
 
 class ImpalaCNN(Encoder):
-    """The residual encoder of IMPALA (arXiv 1802.01561, Figure 3), any number of blocks.
+    """The residual encoder of IMPALA (arXiv 1802.01561, Figure 3), with any number of blocks.
 
-    A block: convolution k3, max pooling k3 s2, two residual pairs of k3. The local feature map is the output of the
-    last block but one, after ReLU. At 210 x 160 with the default depths, 27 x 20 positions of 32 channels and
-    4480 features (14 x 10 x 32). Initialisation as NatureCNN.
+    A block is a convolution k3, max pooling k3 s2 and two residual pairs of k3. The local feature map is the output of
+    the second-to-last block, after ReLU. At 210 x 160 with the default depths, there are 27 x 20 positions of 32
+    channels and 4480 features (14 x 10 x 32). Initialised like NatureCNN.
 
-    Deviations: four blocks, as arXiv 1906.08226 takes for full-size frames, where IMPALA has three; no linear layer
-    at the end (heads bring their own).
+    Deviations: four blocks, as arXiv 1906.08226 uses for full-size frames, where IMPALA has three; no linear layer
+    at the end (heads have their own).
     """
 
     def __init__(
@@ -172,5 +173,5 @@ class _ImpalaBlock(nn.Module):
 
 
 def _positions(map_BCHW: Tensor) -> Tensor:
-    """B x C x H x W -> B x P x C: a view when the map is channels last."""
+    """B x C x H x W -> B x P x C: a view if the map is channels last."""
     return map_BCHW.permute(0, 2, 3, 1).flatten(1, 2)

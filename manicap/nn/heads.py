@@ -13,8 +13,8 @@ from manicap.nn.initialization import ORTHOGONAL_GAIN, orthogonal
 class Heads(nn.Module):
     """N heads of D units: linear F -> D (DIM-UA), or F -> hidden -> D with ReLU between (DIM-C+).
 
-    The heads' weights are stacked, `[N, D, F]`, and initialised each as ST-DIM's last layer: orthogonal with gain
-    sqrt(2), zero bias. `batch_norm` puts a batch normalisation before the ReLU (Algorithm 3 of arXiv 2405.13848).
+    The heads' weights are stacked, `[N, D, F]`, and each head is initialised like ST-DIM's last layer: orthogonal with
+    gain sqrt(2), zero bias. `batch_norm` adds batch normalisation before the ReLU (Algorithm 3 of arXiv 2405.13848).
     """
 
     def __init__(
@@ -27,18 +27,18 @@ class Heads(nn.Module):
         if bad := {name: size for name, size in sizes.items() if size < 1}:
             raise ValueError(f"Heads needs positive sizes, got {bad}")
         if batch_norm and num_hidden is None:
-            raise ValueError("Heads has nothing to batch-normalise without a hidden layer: give num_hidden")
+            raise ValueError("Heads needs a hidden layer for batch normalisation; pass num_hidden")
         self.num_features, self.num_heads, self.num_units = num_features, num_heads, num_units
         self.hidden = StackedLinear(num_heads, num_features, num_hidden) if num_hidden else None
         self.norm = nn.BatchNorm1d(num_heads * num_hidden) if num_hidden and batch_norm else None
         self.output = StackedLinear(num_heads, num_hidden or num_features, num_units)
 
     def forward(self, features: Tensor) -> Tensor:
-        """`[B, F]`, the same for all heads, or `[B, N, F]`, each head its own -> `[B, N, D]`."""
+        """`[B, F]`, shared by all heads, or `[B, N, F]`, one input per head -> `[B, N, D]`."""
         if features.shape[1:] not in ((self.num_features,), (self.num_heads, self.num_features)):
             raise ValueError(
                 f"Heads needs features_BF of shape [B, {self.num_features}], or "
-                f"[B, {self.num_heads}, {self.num_features}] for each head its own, got {list(features.shape)}"
+                f"[B, {self.num_heads}, {self.num_features}] with one input per head, got {list(features.shape)}"
             )
         x_BNF = features if features.ndim == 3 else features[:, None].expand(-1, self.num_heads, -1)
         if self.hidden is not None:
@@ -61,22 +61,22 @@ class StackedLinear(nn.Module):
             nn.init.orthogonal_(weight_DF, ORTHOGONAL_GAIN)
 
     def forward(self, x_BNF: Tensor) -> Tensor:
-        # Measured on two threads, 4 x (3456 -> 2048 -> 4096), batch 64, forward and backward: head by head 267 ms,
-        # batched 475. Under autocast the batched form, whose types autocast knows.
+        # Measured on two threads, 4 x (3456 -> 2048 -> 4096), batch 64, forward and backward: 267 ms head by head,
+        # 475 batched. Under autocast the batched form is used, because autocast handles its types.
         if x_BNF.device.type == "cpu" and not torch.is_autocast_enabled("cpu"):
             return head_by_head(x_BNF, self.weight, self.bias)
         return batched(x_BNF, self.weight, self.bias)
 
 
 def batched(x_BNF: Tensor, weight_NDF: Tensor, bias_ND: Tensor) -> Tensor:
-    """All heads in one call: one matrix multiplication where they share their input, else one batched."""
+    """All heads in one call: one matrix multiplication if they share their input, otherwise a batched one."""
     if x_BNF.stride(1) == 0:
         return F.linear(x_BNF[:, 0], weight_NDF.flatten(0, 1), bias_ND.flatten()).unflatten(1, bias_ND.shape)
     return torch.baddbmm(bias_ND[:, None], x_BNF.transpose(0, 1), weight_NDF.mT).transpose(0, 1)
 
 
 def head_by_head(x_BNF: Tensor, weight_NDF: Tensor, bias_ND: Tensor) -> Tensor:
-    """The same, a head at a time, each gradient written straight into its place in the stack."""
+    """The same, one head at a time, with each gradient written directly into its place in the stack."""
     heads_BND: Tensor = _HeadByHead.apply(x_BNF, weight_NDF, bias_ND)
     return heads_BND
 
@@ -122,7 +122,7 @@ class Membership(nn.Module):
 
 
 def select_chart(heads_BND: Tensor, membership_BN: Tensor) -> Tensor:
-    """Each sample's head of highest membership, as at inference (arXiv 2405.13848, section 3.2): `[B, D]`."""
+    """Each sample's head with the highest membership, as at inference (arXiv 2405.13848, section 3.2): `[B, D]`."""
     if heads_BND.ndim != 3 or heads_BND.shape[:2] != membership_BN.shape:
         raise ValueError(
             "select_chart needs heads_BND [B, N, D] and membership_BN [B, N], "

@@ -1,4 +1,4 @@
-"""The initialisation of ST-DIM (arXiv 1906.08226) and what follows it: orthogonal weights, zero biases."""
+"""The initialisation of ST-DIM (arXiv 1906.08226) and its successors: orthogonal weights, zero biases."""
 
 import math
 

@@ -1,6 +1,6 @@
 """ResNet-18, -34 and -50 without the classifier (arXiv 1512.03385), for small and for large images.
 
-Parameters have torchvision's names and initialisation, so that its weights load into `ResNet`:
+Parameters have torchvision's names and initialisation, so its weights load into `ResNet`:
 
     encoder.resnet.load_state_dict({name: w for name, w in weights.items() if not name.startswith("fc.")})
 """
@@ -17,8 +17,8 @@ from manicap.nn.encoders import Encoded, Encoder
 ResNetName = Literal["resnet18", "resnet34", "resnet50"]
 StemName = Literal["cifar", "stl10", "imagenet"]
 WIDTH_STEP = 8
-"""Widths are multiples of this. With 4 channels, channels last, the gradient of a 1 x 1 convolution of stride 2 writes
-past its end and crashes (oneDNN in torch 2.13, brgconv_strided:avx2): its vectors are 8 numbers long."""
+"""Widths are multiples of this. With 4 channels and channels-last layout, the gradient of a 1 x 1 convolution of stride
+2 writes past its end and crashes (oneDNN in torch 2.13, brgconv_strided:avx2): its vectors are 8 numbers long."""
 
 
 class BasicBlock(nn.Module):
@@ -41,7 +41,7 @@ class BasicBlock(nn.Module):
 
 
 class Bottleneck(nn.Module):
-    """1 x 1, 3 x 3, 1 x 1 convolutions beside a shortcut; the stride is in the 3 x 3 one, as torchvision has it."""
+    """1 x 1, 3 x 3, 1 x 1 convolutions beside a shortcut; the stride is in the 3 x 3 one, as in torchvision."""
 
     expansion = 4
 
@@ -75,7 +75,7 @@ _STAGES: dict[ResNetName, tuple[type[BasicBlock | Bottleneck], tuple[int, int, i
     "resnet34": (BasicBlock, (3, 4, 6, 3)),
     "resnet50": (Bottleneck, (3, 4, 6, 3)),
 }
-# kernel and stride of the first convolution, and whether a max pooling k3 s2 follows it
+# kernel and stride of the first convolution, and whether max pooling k3 s2 follows it
 _STEMS: dict[StemName, tuple[int, int, bool]] = {
     "cifar": (3, 1, False),
     "stl10": (3, 1, True),
@@ -87,8 +87,8 @@ class ResNet(nn.Module):
     """Images `[B, C, H, W]` -> the feature map of the last stage, `[B, num_channels, H', W']`.
 
     `width` is the number of channels of the first stage; the others have 2, 4 and 8 times as many. 64 is the
-    published network: 11,176,512 parameters at ResNet-18 and 23,508,032 at ResNet-50 with the stem `imagenet`, 7,680
-    fewer with the others.
+    published network: 11,176,512 parameters for ResNet-18 and 23,508,032 for ResNet-50 with the stem `imagenet`, 7,680
+    fewer with the other stems.
     """
 
     def __init__(self, name: ResNetName, stem: StemName = "cifar", width: int = 64, channels: int = 3) -> None:
@@ -126,7 +126,7 @@ class ResNetEncoder(Encoder):
     """Images -> `Encoded`: the last stage's feature map, and its mean over positions as the features.
 
     uint8 images are divided by 255 and normalised with the dataset's `mean` and `std`, which are saved with the
-    weights; floats are taken as views that already are.
+    weights; floats are assumed to be normalised views already.
     """
 
     mean: Tensor
@@ -152,7 +152,7 @@ class ResNetEncoder(Encoder):
                 )
             self.register_buffer(statistic, torch.tensor(list(values) or [neutral] * self.channels)[:, None, None])
         _, stride, pools = _STEMS[stem]
-        # With 8 channels, channels last and 3 threads oneDNN (torch 2.13) corrupts memory in the backward pass.
+        # With 8 channels, channels last and 3 threads, oneDNN (torch 2.13) corrupts memory in the backward pass.
         self.memory_format = torch.channels_last if width >= 16 else torch.contiguous_format
         shrinking = 8 * stride * (2 if pools else 1)  # stages 2 to 4 halve, each rounding up
         self.local_channels = self.num_features = self.resnet.num_channels

@@ -126,9 +126,9 @@ def test_errors_say_what_is_needed_and_what_came() -> None:
         Heads(7, 0, 5)
     with pytest.raises(ValueError, match=r"positive sizes, got \{'num_hidden': 0\}"):
         Heads(7, 2, 5, num_hidden=0)
-    with pytest.raises(ValueError, match="give num_hidden"):
+    with pytest.raises(ValueError, match="pass num_hidden"):
         Heads(7, 2, 5, batch_norm=True)
-    with pytest.raises(ValueError, match=r"shape \[B, 7\], or \[B, 2, 7\] for each head its own, got \[4, 8\]"):
+    with pytest.raises(ValueError, match=r"shape \[B, 7\], or \[B, 2, 7\] with one input per head, got \[4, 8\]"):
         Heads(7, 2, 5)(torch.zeros(4, 8))
     with pytest.raises(ValueError, match=r"membership_BN \[B, N\], got \[4, 2, 5\] and \[4, 3\]"):
         select_chart(torch.zeros(4, 2, 5), torch.zeros(4, 3))
