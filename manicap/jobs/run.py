@@ -46,16 +46,18 @@ def run_job(
     """
     domain = find_domain(config.domain)
     companions = () if options is None else domain.companions(config, evaluation, options)
-    for each in (config, *(other.config for other in companions if other.config is not None)):
-        check_job(each, [evaluation])
+    check_job(config, [evaluation])
+    for other in companions:
+        check_job(other.config or config, [other.evaluation])
     run_dirs = []
     for seed in dict.fromkeys(seeds):
         with opened_once():
-            run_dir = trained(replace(config, seed=seed), [evaluation], execution, runs_dir, data_dir)
+            probed = [evaluation, *(other.evaluation for other in companions if other.config is None)]
+            run_dir = trained(replace(config, seed=seed), probed, execution, runs_dir, data_dir)
             others = {
                 other.name: run_dir
                 if other.config is None
-                else trained(replace(other.config, seed=seed), [evaluation], execution, runs_dir, data_dir)
+                else trained(replace(other.config, seed=seed), [other.evaluation], execution, runs_dir, data_dir)
                 for other in companions
             }
             if not is_first_process():
