@@ -37,7 +37,9 @@ def change_file(rng: random.Random, path: Path) -> Changed:
         return _change_field(rng, path)
     kind = rng.choice(sorted(WHOLE))
     WHOLE[kind](path)
-    is_sound = kind in MAY_BE_SOUND or (kind == "missing" and path.suffix == ".png")  # a folder of fewer pictures
+    # A folder of fewer pictures, and a run that was not probed yet.
+    is_missing = kind == "missing" and (path.suffix == ".png" or path.parent.name == "results")
+    is_sound = kind in MAY_BE_SOUND or is_missing
     return Changed(kind, "" if is_sound else kind)
 
 

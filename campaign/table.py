@@ -72,5 +72,5 @@ def _short(why: str) -> str:
 
 
 def write_report(path: Path, tally: Tally) -> None:
-    with path.open("w") as file:
+    with path.open("w", errors="backslashreplace") as file:  # values that are no text are reported too
         tally.print(Console(file=file, width=200))

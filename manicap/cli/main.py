@@ -25,10 +25,11 @@ from manicap.core.errors import Failure, Interruption, UserError, unknown_choice
 from manicap.core.ranges import shown
 from manicap.core.reading import reason
 from manicap.core.registry import allow_plugins
+from manicap.core.signals import stopped_by_sigterm
 from manicap.core.terminal import never_fail_to_print
 
 HELP = ("-h", "--help", "help")
-OUT_OF_MEMORY = "out of memory; take smaller settings (units, num-heads, batch-size, steps) or another machine"
+OUT_OF_MEMORY = "out of memory; use smaller settings (units, num-heads, batch-size, steps) or a larger machine"
 
 
 @dataclass(frozen=True)
@@ -44,25 +45,25 @@ class Command:
 
 
 COMMANDS: dict[str, Command] = {
-    "run": Command("manicap.cli.run:run", "The whole job: collect, train, probe, show."),
-    "images": Command("manicap.cli.run:images", "As `run --dataset`: the whole job on images."),
-    "compare": Command("manicap.cli.compare:compare", "Runs side by side, probed alike, with intervals."),
-    "bench plan": Command("manicap.cli.bench:plan", "Runs of a grid, what is left, and the hours it will take."),
-    "bench run": Command("manicap.cli.bench:run", "Finish a grid, on this machine or a cluster, and report it."),
-    "bench status": Command("manicap.cli.bench:status", "Where the runs of a grid are."),
-    "report": Command("manicap.cli.bench:report", "Tables, figures and a page of a grid."),
+    "run": Command("manicap.cli.run:run", "Run the whole job: collect, train, probe, show."),
+    "images": Command("manicap.cli.run:images", "Run the whole job on images (same as `run --dataset`)."),
+    "compare": Command("manicap.cli.compare:compare", "Compare runs probed in the same way, with intervals."),
+    "bench plan": Command("manicap.cli.bench:plan", "Show the runs of a grid, what is left, and the hours it takes."),
+    "bench run": Command("manicap.cli.bench:run", "Finish a grid on this machine or a cluster, and report it."),
+    "bench status": Command("manicap.cli.bench:status", "Show the state of each run of a grid."),
+    "report": Command("manicap.cli.bench:report", "Write the tables, figures and page of a grid."),
     "collect": Command("manicap.cli.atari:collect", "Play a game and store its frames and RAM."),
     "pretrain": Command("manicap.cli.train:pretrain", "Train an encoder without labels."),
-    "resume": Command("manicap.cli.train:resume", "Go on with an interrupted run."),
+    "resume": Command("manicap.cli.train:resume", "Resume an interrupted run."),
     "evaluate": Command("manicap.cli.run:evaluate", "Probe the encoder of a finished run."),
-    "diagnose": Command("manicap.cli.diagnose:diagnose", "Rank, spread, heads and capacity of runs; warn of collapse."),
+    "diagnose": Command("manicap.cli.diagnose:diagnose", "Measure rank, heads and capacity of runs; warn of collapse."),
     "nerve": Command("manicap.cli.nerve:nerve", "Draw an atlas and its Čech nerve; count its holes."),
-    "methods": Command("manicap.cli.train:methods", "Show the methods."),
-    "data list": Command("manicap.cli.data:data_list", "Show the stores and images on disk."),
+    "methods": Command("manicap.cli.train:methods", "List the methods."),
+    "data list": Command("manicap.cli.data:data_list", "List the stores and images on disk."),
     "data verify": Command("manicap.cli.data:data_verify", "Check every byte of the data against its hashes."),
-    "data splits": Command("manicap.cli.data:data_splits", "Show how a store splits, and what each filter drops."),
+    "data splits": Command("manicap.cli.data:data_splits", "Show how a store is split, and what each filter drops."),
     "data remove": Command("manicap.cli.data:data_remove", "Delete a store."),
-    "annotations list": Command("manicap.cli.atari:annotations_list", "Show the state variables of the games."),
+    "annotations list": Command("manicap.cli.atari:annotations_list", "List the state variables of the games."),
     "annotations verify": Command("manicap.cli.atari:annotations_verify", "Play a game and test its annotations."),
 }
 
@@ -72,10 +73,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     words = list(sys.argv[1:] if arguments is None else arguments)
     never_fail_to_print()
     try:
-        try:
-            run(words)
-        finally:
-            sys.stdout.flush()
+        with stopped_by_sigterm():
+            try:
+                run(words)
+            finally:
+                sys.stdout.flush()
     except UserError as error:
         _fail(str(error), 2)
     except Failure as error:
@@ -98,11 +100,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except RecursionError:
         _fail("an input is nested too deeply", 2)
     except UnicodeError as error:
-        _fail(f"a name or an input is not text that can be written as UTF-8: {reason(error)}", 2)
+        _fail(f"a name or an input cannot be encoded as UTF-8: {reason(error)}", 2)
     except Exception as error:
         if _is_out_of_memory(error):
             _fail(OUT_OF_MEMORY, 1)
-        print(f"manicap {__version__}: this is a fault of the program's own; please report it with:", file=sys.stderr)
+        print(f"manicap {__version__}: this is a bug in manicap; please report it with the following:", file=sys.stderr)
         raise
 
 
@@ -115,11 +117,11 @@ def run(words: Sequence[str]) -> None:
         group = words[0] if words and words[0] not in HELP else ""
         _print_overview(group)
         if group and len(words) == 1:
-            raise UserError(f"say which: {', '.join(key for key in COMMANDS if key.startswith(group + ' '))}")
+            raise UserError(f"use one of: {', '.join(key for key in COMMANDS if key.startswith(group + ' '))}")
         return
     arguments = _named_plugins(words[len(name.split()) :])
     function = COMMANDS[name].load()
-    if hasattr(function, "for_arguments"):  # flags that depend on other flags: a method's own
+    if hasattr(function, "for_arguments"):  # flags that depend on other flags, such as a method's own
         function = function.for_arguments(arguments)
     call = _parse(function, f"manicap {name}", arguments)
     check_arguments(function, call.keywords)
@@ -127,7 +129,7 @@ def run(words: Sequence[str]) -> None:
 
 
 def _named_plugins(words: Sequence[str]) -> list[str]:
-    """The words without `--plugin NAME`; what the caller names, there or as a method or domain, may be imported."""
+    """The words without `--plugin NAME`. What the caller names, there or as a method or domain, may be imported."""
     left: list[str] = []
     named: list[str] = []
     index = 0
@@ -147,7 +149,7 @@ def _named_plugins(words: Sequence[str]) -> list[str]:
 
 
 def _parse(function: Callable[..., None], program: str, arguments: list[str]) -> "partial[None]":
-    """The call that the arguments ask for. Help, and what the parser itself refuses, are shown by the parser."""
+    """The call that the arguments ask for. The parser itself prints help and its own errors."""
 
     @wraps(function)
     def bind(**values: Any) -> Any:
@@ -161,7 +163,7 @@ def _parse(function: Callable[..., None], program: str, arguments: list[str]) ->
         with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
             return parse()
     except SystemExit as stop:
-        # What a config refuses while it is built is said in our one sentence, not in the parser's box.
+        # An error raised while a config is built is printed as our one sentence, not in the parser's box.
         behind: BaseException | None = stop
         while behind is not None and not isinstance(behind, UserError):
             behind = behind.__context__
@@ -171,7 +173,7 @@ def _parse(function: Callable[..., None], program: str, arguments: list[str]) ->
 
 
 def _command_name(words: Sequence[str]) -> str | None:
-    """The command that `words` begins with; None asks for the overview (of a group, if one is named)."""
+    """The command that `words` begin with; None asks for the overview (of a group, if one is named)."""
     if not words or words[0] in HELP:
         return None
     for length in (2, 1):
@@ -195,23 +197,23 @@ def _print_overview(group: str) -> None:
     console.print(table)
     console.print(
         "\n'manicap COMMAND --help' explains the flags of a command. '--plugin package.module:Name' lets a command use"
-        " what another package has. 'manicap --version' prints the version."
+        " code from another package. 'manicap --version' prints the version."
     )
 
 
 def _system_error(error: OSError) -> str:
-    """`No space left on device: runs/a/config.toml`; what has no number comes from a library, in its own words."""
+    """`No space left on device: runs/a/config.toml`; an error without a number comes from a library, in its words."""
     if error.errno is None:
         return f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
     names = [
         shown(Path(os.fsdecode(name))) for name in (error.filename, error.filename2) if not isinstance(name, int | None)
     ]
     sentence = f"{error.strerror or type(error).__name__}{': ' if names else ''}{' -> '.join(names)}"
-    return f"{sentence}; make room and call again to resume" if error.errno == errno.ENOSPC else sentence
+    return f"{sentence}; free some space and rerun to resume" if error.errno == errno.ENOSPC else sentence
 
 
 def _is_out_of_memory(error: Exception) -> bool:
-    """torch says so with a RuntimeError; only its words, or its name on a GPU, tell it from others."""
+    """torch raises a RuntimeError; only its message, or its name on a GPU, distinguishes it from others."""
     return type(error).__name__ == "OutOfMemoryError" or (
         isinstance(error, RuntimeError) and "can't allocate memory" in str(error)
     )
@@ -224,7 +226,7 @@ def _silence_stdout() -> None:
 
 
 def _fail(sentence: str, code: int) -> NoReturn:
-    # A name may hold a line break or an escape sequence: the sentence stays one line, and the terminal as it is.
+    # A name may contain a line break or an escape sequence: keep the sentence on one line and the terminal unharmed.
     line = "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in sentence)
     with suppress(BrokenPipeError):
         print(f"manicap: {line}", file=sys.stderr)

@@ -31,7 +31,7 @@ def test_plan_run_status_report_in_a_row(grid_file, data_dir, tmp_path, capsys):
     assert "done 0, left 1" in text
     assert "the file states 0.1 hours" in text
     main(["bench", "run", str(grid_file), "--quiet", *runs, *stores, *out])
-    assert "1 runs done now, 0 before, 0 failed" in capsys.readouterr().out
+    assert "1 runs done now, 0 earlier, 0 failed" in capsys.readouterr().out
     (page,) = (tmp_path / "runs").glob("*/report.html")
     report = tmp_path / "report" / "report.html"
     assert page.parent.name in report.read_text()
@@ -46,7 +46,7 @@ def test_plan_run_status_report_in_a_row(grid_file, data_dir, tmp_path, capsys):
 
     before = files()
     main(["bench", "run", str(grid_file), "--quiet", *runs, *stores, *out])
-    assert "0 runs done now, 1 before, 0 failed" in capsys.readouterr().out
+    assert "0 runs done now, 1 earlier, 0 failed" in capsys.readouterr().out
     assert files() == before
     main(["report", str(grid_file), *runs, *out])
     assert files() == before
@@ -101,7 +101,7 @@ def test_sigterm_stops_all_workers_in_good_order(tmp_path, data_dir, capsys):
     finally:
         process.kill()
     assert process.returncode == 143
-    assert "stopped by SIGTERM; the same call goes on" in said
+    assert "stopped by SIGTERM; rerun the command to resume" in said
     main(["bench", "status", str(path), *flags])
     text = capsys.readouterr().out
     assert "0 running, 1 stopped" in text  # the worker has let go of the cell

@@ -1,6 +1,7 @@
 import contextlib
 import io
 import os
+import signal
 import subprocess
 import sys
 
@@ -183,20 +184,20 @@ def test_a_full_disk_behind_stdout_is_one_sentence():
     with open("/dev/full", "w") as full:
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True)
     assert done.returncode == 1
-    assert done.stderr == "manicap: No space left on device; make room and call again to resume\n"
+    assert done.stderr == "manicap: No space left on device; free some space and rerun to resume\n"
 
 
 @pytest.mark.parametrize(
     ("error", "code", "sentence"),
     [
         (PermissionError(13, "Permission denied", "runs/a"), 1, "Permission denied: runs/a"),
-        (OSError(28, "No space left on device", "a"), 1, "No space left on device: a; make room and call again"),
+        (OSError(28, "No space left on device", "a"), 1, "No space left on device: a; free some space and rerun"),
         (OSError(36, "File name too long", "x" * 300), 1, "File name too long: xxx"),
         (OSError("the library's own\nwords"), 1, "the library's own words"),
-        (MemoryError(), 1, "out of memory; take smaller settings"),
-        (RuntimeError("DefaultCPUAllocator: can't allocate memory: you"), 1, "out of memory; take smaller settings"),
+        (MemoryError(), 1, "out of memory; use smaller settings"),
+        (RuntimeError("DefaultCPUAllocator: can't allocate memory: you"), 1, "out of memory; use smaller settings"),
         (RecursionError(), 2, "an input is nested too deeply"),
-        (UnicodeEncodeError("utf-8", "\udcff", 0, 1, "surrogates"), 2, "not text that can be written as UTF-8"),
+        (UnicodeEncodeError("utf-8", "\udcff", 0, 1, "surrogates"), 2, "cannot be encoded as UTF-8"),
         (KeyboardInterrupt(), 130, "interrupted"),
     ],
 )
@@ -216,7 +217,7 @@ def test_a_fault_of_the_program_keeps_its_traceback(capsys, monkeypatch):
     monkeypatch.setattr("manicap.cli.main.run", lambda words: {}["missing"])
     with pytest.raises(KeyError):
         main(["methods"])
-    assert "a fault of the program's own; please report it" in capsys.readouterr().err
+    assert "this is a bug in manicap; please report it" in capsys.readouterr().err
 
 
 def test_python_m_manicap_says_its_version():
@@ -259,7 +260,7 @@ def save_points(path, points):
 @pytest.mark.parametrize("points", [np.float64(3), np.arange(5.0), np.zeros((5, 2, 2))])
 def test_a_file_without_a_table_of_points_is_refused(points, tmp_path, capsys):
     assert call("nerve", "--shape", save_points(tmp_path / "points.npy", points)) == 2
-    assert "must hold one array of points [n, C]" in capsys.readouterr().err
+    assert "must contain one array of points [n, C]" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("content", [b"", b"\x93NUMPY\x01\x00garbage", b"text"])
@@ -299,3 +300,14 @@ def test_a_line_break_in_a_name_does_not_break_the_sentence(tmp_path, capsys):
     assert call("data", "verify", "--data-dir", f"{tmp_path}/a\nb\x1b[2J") == 2
     message = capsys.readouterr().err
     assert message == f"manicap: no stores and no images in {tmp_path}/a\\nb\\x1b[2J\n"
+
+
+def test_sigterm_ends_any_command_with_a_sentence_and_its_exit_code(capsys, monkeypatch):
+    """Also one that does not train: it has no step to finish."""
+    monkeypatch.setattr("manicap.cli.train.methods", lambda: os.kill(os.getpid(), signal.SIGTERM))
+    before = signal.getsignal(signal.SIGTERM)
+    with pytest.raises(SystemExit) as stopped:
+        main(["methods"])
+    assert stopped.value.code == 143
+    assert capsys.readouterr().err == "manicap: stopped by SIGTERM; rerun the command to resume\n"
+    assert signal.getsignal(signal.SIGTERM) is before

@@ -6,20 +6,17 @@ An executor computes jobs in any order and yields an outcome for each; it never 
 """
 
 import os
-import signal
-import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
 from typing import Protocol
 
 from manicap.bench.cell import Job, Outcome, Work, damage_notes, is_current, with_wait, write_error
 from manicap.bench.grid import Grid
-from manicap.core.errors import Interruption, UserError
+from manicap.core.errors import UserError
 from manicap.core.registry import allowed_plugins
+from manicap.core.signals import stopped_by_sigterm
 from manicap.train.setup import Execution
 
 MAX_LOSSES = 20
@@ -102,20 +99,3 @@ def _is_hopeless(outcome: Outcome, failures: int, losses: int, retries: int) -> 
     if outcome.status == "lost":
         return losses > MAX_LOSSES
     return outcome.is_final or failures > retries
-
-
-@contextmanager
-def stopped_by_sigterm() -> Iterator[None]:
-    """SIGTERM ends the loop in good order, as Ctrl-C does; runs under way leave a checkpoint."""
-
-    def stop(number: int, frame: FrameType | None) -> None:
-        raise Interruption(number, "stopped by SIGTERM; the same call goes on")
-
-    if threading.current_thread() is not threading.main_thread():
-        yield  # only the main thread may set handlers
-        return
-    before = signal.signal(signal.SIGTERM, stop)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
