@@ -1,4 +1,4 @@
-"""A dataset's published archive: found, or downloaded with its checksum verified, and unpacked file by file."""
+"""A dataset's published archive: found or downloaded, verified by its checksum, and unpacked file by file."""
 
 import contextlib
 import gzip
@@ -25,7 +25,7 @@ class Archive:
     size: str
     """For messages: `162 MB`."""
     folder: str
-    """The folder inside it that holds the files."""
+    """The folder in the archive that holds the files."""
 
     @property
     def file_name(self) -> str:
@@ -33,7 +33,7 @@ class Archive:
 
 
 def provide_files(directory: Path, archive: Archive, names: Collection[str], download: bool, quiet: bool) -> None:
-    """See that `directory/folder` holds the files `names`: unpack the archive, downloaded first if need be."""
+    """Ensure that `directory/folder` holds the files `names`: unpack the archive, after downloading it if necessary."""
     if not _missing(directory, archive, names):
         return
     path = directory / archive.file_name
@@ -53,7 +53,7 @@ def provide_files(directory: Path, archive: Archive, names: Collection[str], dow
 
 
 def verify_archive(directory: Path, archive: Archive) -> list[str]:
-    """The fault of the archive, if it was kept and is not the published one."""
+    """What is wrong with the archive, if it was kept and is not the published one."""
     try:
         if (directory / archive.file_name).is_file():
             _check_md5(directory / archive.file_name, archive)
@@ -79,20 +79,20 @@ def _check_md5(path: Path, archive: Archive) -> None:
         found = hashlib.file_digest(file, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()
     if found != archive.md5:
         raise UserError(
-            f"{path} ({path.stat().st_size} bytes) has md5 {found}, the published archive ({archive.size}) has"
-            f" {archive.md5}: it is truncated or another file; remove it and call again, or put the right one there"
+            f"{path} ({path.stat().st_size} bytes) has md5 {found}, but the published archive ({archive.size}) has"
+            f" {archive.md5}: it is truncated or a different file; remove it and try again, or replace it"
         )
 
 
 def _download(directory: Path, archive: Archive, names: Collection[str], quiet: bool) -> None:
     try:
         import pooch
-        import requests  # what pooch downloads with
+        import requests  # pooch downloads with it
     except ImportError:
         raise UserError(
-            f"downloading needs pooch: install manicap[images]. Or without it: {_how_to_get(directory, archive, names)}"
+            f"downloading requires pooch: install manicap[images]. Otherwise: {_how_to_get(directory, archive, names)}"
         ) from None
-    pooch.get_logger().setLevel("WARNING")  # the progress says the same
+    pooch.get_logger().setLevel("WARNING")  # the progress bar says the same
     bar = _Bar(f"downloading {archive.file_name}", quiet)
     try:
         with contextlib.closing(bar):
@@ -112,11 +112,11 @@ def _download(directory: Path, archive: Archive, names: Collection[str], quiet: 
 
 
 class _Bar:
-    """Our progress under the interface that pooch calls (that of tqdm)."""
+    """Our progress bar behind the interface that pooch expects (that of tqdm)."""
 
     def __init__(self, title: str, quiet: bool) -> None:
         self.title, self.quiet = title, quiet
-        self.total = 0  # bytes, set by pooch when it knows
+        self.total = 0  # bytes; pooch sets it once known
         self._tracker: Tracker | None = None
 
     def update(self, num_bytes: int) -> None:
@@ -127,7 +127,7 @@ class _Bar:
         self._tracker.advance(_megabytes(self._bytes) - self._tracker.done)
 
     def reset(self) -> None:
-        """pooch starts over and fills the bar at the end; ours is full already."""
+        """At the end pooch resets the bar and fills it; ours is already full."""
 
     def close(self) -> None:
         if self._tracker is not None:
@@ -151,10 +151,10 @@ def _unpack(path: Path, directory: Path, archive: Archive, names: Collection[str
                     _copy_member(tar, member, target)
                     tracker.advance()
         except (tarfile.TarError, EOFError, zlib.error, gzip.BadGzipFile) as error:
-            raise UserError(f"{path} cannot be unpacked ({error}); remove it and call again") from None
+            raise UserError(f"{path} cannot be unpacked ({error}); remove it and try again") from None
     missing = _missing(directory, archive, names)
     if missing:
-        raise UserError(f"{path} does not hold {', '.join(missing)}; remove it and call again")
+        raise UserError(f"{path} does not contain {', '.join(missing)}; remove it and try again")
 
 
 def _copy_member(tar: tarfile.TarFile, member: tarfile.TarInfo, target: Path) -> None:

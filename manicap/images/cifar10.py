@@ -24,7 +24,7 @@ CLASS_NAMES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "
 NAMES_FILE = "batches.meta.txt"
 MEAN = (0.4914, 0.4822, 0.4465)
 STD = (0.2023, 0.1994, 0.2010)
-"""As in the code of arXiv 2104.13712 and most others. They are the mean over images of an image's own standard
+"""As in the code of arXiv 2104.13712 and most others. This is the mean over images of each image's own standard
 deviation; that of all pixels together is (0.2470, 0.2435, 0.2616)."""
 
 ARCHIVE = Archive(
@@ -78,5 +78,5 @@ def _labels(records: NDArray[np.uint8], path: Path) -> Labels:
 
 def _class_names(path: Path) -> tuple[str, ...]:
     if path.read_bytes().split() != [name.encode() for name in CLASS_NAMES]:
-        raise UserError(f"{path} does not hold the ten class names of CIFAR-10; remove it and call again to fetch it")
+        raise UserError(f"{path} does not contain the ten class names of CIFAR-10; remove it and try again to fetch it")
     return CLASS_NAMES

@@ -1,6 +1,6 @@
 """Colour operations on float images [B, 3, H, W] in [0, 1], each image with its own factor.
 
-Definitions as torchvision's on tensors; gray is ITU-R 601 luma. Nothing is rounded to bytes in between.
+Definitions follow torchvision's on tensors; gray is ITU-R 601 luma. Nothing is rounded to bytes in between.
 """
 
 import torch
@@ -35,7 +35,7 @@ def _blend(images_BCHW: Tensor, others: Tensor, factor_B: Tensor) -> Tensor:
 
 
 def shift_hue(images_BCHW: Tensor, shift_B: Tensor) -> Tensor:
-    """Turn the hue by `shift` of the colour circle; value and saturation of HSV stay.
+    """Rotate the hue by `shift` of the colour circle; HSV value and saturation are unchanged.
 
     6 h = (G - B) / d mod 6  if R is the largest,  2 + (B - R) / d  if G,  4 + (R - G) / d  if B;   d = max - min
     channel n (R 5, G 3, B 1) = max - d clamp(min(k, 4 - k), 0, 1),   k = (n + 6 h + 6 shift) mod 6
@@ -61,8 +61,8 @@ OPERATIONS = (adjust_brightness, adjust_contrast, adjust_saturation, shift_hue)
 def jitter(images_BCHW: Tensor, factors_B4: Tensor, order_B4: Tensor) -> Tensor:
     """Apply the four operations with each image's own factors, in its own order.
 
-    `order_B4[b]` lists the numbers of the operations of image b, first to last; -1 is none. In each of four turns an
-    operation takes the images that have it at that place, so an image goes through every operation once.
+    `order_B4[b]` lists the indices of the operations on image b, first to last; -1 means none. In each of four rounds,
+    each operation handles the images that have it at that position, so every image undergoes every operation once.
     """
     images = images_BCHW.clone()
     for turn in range(4):

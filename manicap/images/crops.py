@@ -9,7 +9,7 @@ from manicap.images.resampling import log_uniform
 
 ATTEMPTS = 10
 NUM_UNIFORMS = 2 * ATTEMPTS + 2
-"""Random numbers a box takes: area and ratio of each attempt, and a place."""
+"""Random numbers per box: area and ratio of each attempt, and a position."""
 
 
 class Boxes(NamedTuple):
@@ -24,12 +24,12 @@ class Boxes(NamedTuple):
 def crop_boxes(
     uniforms: Tensor, height: int, width: int, scale: tuple[float, float], ratio: tuple[float, float]
 ) -> Boxes:
-    """A box for each row of `uniforms` [..., 22].
+    """One box per row of `uniforms` [..., 22].
 
         A = height width U(scale),   r = exp U(log ratio),   w = round sqrt(A r),   h = round sqrt(A / r)
 
-    The first of ten attempts that fits into the image is placed uniformly; if none fits, the box is central and as
-    large as the limits of the ratio allow.
+    The first of ten attempts that fits into the image is placed uniformly. If none fits, the box is centred and as
+    large as the limits on the ratio allow.
     """
     area_uniform, ratio_uniform, place = uniforms.split([ATTEMPTS, ATTEMPTS, 2], -1)
     area = height * width * (scale[0] + area_uniform * (scale[1] - scale[0]))
@@ -59,5 +59,5 @@ def central_size(height: int, width: int, ratio: tuple[float, float]) -> tuple[i
 
 
 def _place(uniform: Tensor, room: Tensor) -> Tensor:
-    """A whole number from 0 to `room`, each equally likely; rounding may bring the product to room + 1."""
+    """A uniformly distributed integer from 0 to `room`; rounding may bring the product to room + 1."""
     return torch.minimum((uniform * (room + 1)).floor(), room)

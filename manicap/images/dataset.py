@@ -1,4 +1,4 @@
-"""What every reader returns: images that stay on disk until they are indexed, labels, and what names their bytes."""
+"""What every reader returns: images that stay on disk until indexed, labels, and a fingerprint of their bytes."""
 
 import dataclasses
 import hashlib
@@ -13,17 +13,17 @@ from manicap.core.errors import UserError
 
 Split = Literal["pretrain", "train", "test"]
 SPLITS: tuple[Split, ...] = ("pretrain", "train", "test")
-"""`pretrain`: all images that may be learned from without labels; `train`: the labelled ones, for probes; `test`."""
+"""`pretrain`: all images available for training without labels; `train`: the labelled ones, for probes; `test`."""
 
 Labels = NDArray[np.int64]
 Rows = NDArray[np.int64]
 
 
 class ImageRows:
-    """Images `[N, C, H, W]` in one or several memory-mapped arrays, indexed as one; an index copies what it names."""
+    """Images `[N, C, H, W]` in one or several memory-mapped arrays, indexed as one; indexing copies."""
 
     def __init__(self, parts: Sequence[NDArray[np.uint8]], rows: Rows | None = None) -> None:
-        """`rows` chooses and orders images of the parts laid end to end; by default all of them."""
+        """`rows` selects and orders images of the concatenated parts; by default all of them."""
         self._parts = tuple(parts)
         self._starts = np.cumsum([0, *(len(part) for part in self._parts)])
         self._rows = np.arange(self._starts[-1]) if rows is None else rows
@@ -66,13 +66,13 @@ class ImageDataset:
     images: ImageRows
     """uint8 [N, C, H, W]."""
     labels: Labels | None
-    """[N], or None where not every image has one."""
+    """[N], or None if some images have no label."""
     class_names: tuple[str, ...]
     mean: tuple[float, ...]
-    """Of each channel, of pixels in [0, 1]: what networks see is (pixel - mean) / std."""
+    """Per channel, for pixels in [0, 1]: networks see (pixel - mean) / std."""
     std: tuple[float, ...]
     fingerprint: str
-    """12 hex digits that name the bytes of the images and labels, and their order."""
+    """12 hex digits that identify the bytes of the images and labels, and their order."""
 
     def __len__(self) -> int:
         return len(self.images)
@@ -94,9 +94,9 @@ class ImageDataset:
 
 
 def subset(dataset: ImageDataset, num_images: int, rng: np.random.Generator) -> ImageDataset:
-    """`num_images` drawn without replacement, by class in proportion where there are labels, in the dataset's order."""
+    """`num_images` drawn without replacement, stratified by class if there are labels, in the dataset's order."""
     if not 1 <= num_images <= len(dataset):
-        raise UserError(f"{dataset.name} has {len(dataset)} {dataset.split} images, so not a subset of {num_images}")
+        raise UserError(f"{dataset.name} has {len(dataset)} {dataset.split} images, fewer than {num_images}")
     return dataset.take(_draw(dataset, num_images, rng))
 
 
@@ -106,7 +106,7 @@ def hold_out(dataset: ImageDataset, fraction: float, rng: np.random.Generator) -
     if not 0 < num_held < len(dataset):
         raise UserError(
             f"a fraction of {fraction} of {len(dataset)} images leaves one of the two parts empty;"
-            " take a fraction between 0 and 1, or more images"
+            " use a fraction between 0 and 1, or more images"
         )
     held = _draw(dataset, num_held, rng)
     rest = np.setdiff1d(np.arange(len(dataset)), held, assume_unique=True)
@@ -119,7 +119,7 @@ def _draw(dataset: ImageDataset, count: int, rng: np.random.Generator) -> Rows:
 
 
 def stratified_rows(labels: Labels, count: int, rng: np.random.Generator) -> Rows:
-    """Sorted rows, `count` in all; each class has its share to within one (largest remainders take what is left)."""
+    """`count` sorted rows; each class gets its share to within one (the largest remainders get the rest)."""
     classes, sizes = np.unique(labels, return_counts=True)
     quotas, remainders = np.divmod(sizes * count, len(labels))
     quotas[np.argsort(-remainders, kind="stable")[: count - quotas.sum()]] += 1
@@ -134,6 +134,6 @@ def check_labels(labels: Labels, num_classes: int, source: str, first: int = 0) 
     wrong = np.flatnonzero((labels < first) | (labels >= first + num_classes))
     if len(wrong):
         raise UserError(
-            f"{source}: image {wrong[0]} has the label {labels[wrong[0]]}, but labels go from {first} to"
+            f"{source}: image {wrong[0]} has the label {labels[wrong[0]]}, but labels range from {first} to"
             f" {first + num_classes - 1}; the file is damaged: remove it and fetch the dataset again"
         )

@@ -1,4 +1,4 @@
-"""Pictures in files, decoded: what is not a picture of a sensible size is one sentence with the file's name."""
+"""Decoding of image files: anything but a picture of a sensible size is an error that names the file."""
 
 import warnings
 from collections.abc import Iterator, Sequence
@@ -13,7 +13,7 @@ from manicap.core.errors import UserError
 from manicap.core.files import sha256_file
 
 LARGEST_PIXELS = 50_000_000
-"""Beyond this a picture is taken for a decompression bomb: a file of kilobytes that fills the memory."""
+"""A larger picture is treated as a decompression bomb: a file of kilobytes that fills the memory."""
 
 
 def decode(path: Path) -> NDArray[np.uint8]:
@@ -24,14 +24,14 @@ def decode(path: Path) -> NDArray[np.uint8]:
             if image.width * image.height <= LARGEST_PIXELS:
                 return np.ascontiguousarray(np.asarray(image.convert("RGB")).transpose(2, 0, 1))
             reason = f"it has {image.width} x {image.height} pixels, more than {LARGEST_PIXELS:,}"
-    except Exception as error:  # damaged files make Pillow's parsers raise whatever they stumble over
+    except Exception as error:  # on damaged files Pillow's parsers raise all kinds of exceptions
         reason = str(error) or type(error).__name__
-    raise UserError(f"{path} cannot be decoded ({reason}); mend or remove it")
+    raise UserError(f"{path} cannot be decoded ({reason}); repair or remove it")
 
 
 def decode_in_order(paths: Sequence[Path], ahead: int = 256) -> Iterator[tuple[NDArray[np.uint8], str]]:
     """Pixels and sha256 of each file, on all cores."""
-    with warnings.catch_warnings(), ThreadPoolExecutor() as pool:  # decoding and hashing release Python's lock
+    with warnings.catch_warnings(), ThreadPoolExecutor() as pool:  # decoding and hashing release the GIL
         warnings.simplefilter("ignore", _pillow().DecompressionBombWarning)  # `decode` says so itself
         for start in range(0, len(paths), ahead):
             yield from pool.map(lambda path: (decode(path), sha256_file(path)), paths[start : start + ahead])
@@ -41,5 +41,5 @@ def _pillow() -> Any:
     try:
         from PIL import Image
     except ImportError:
-        raise UserError("reading an image folder needs pillow: install manicap[images]") from None
+        raise UserError("reading an image folder requires pillow: install manicap[images]") from None
     return Image

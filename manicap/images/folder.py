@@ -1,9 +1,9 @@
 """A folder of images: `train/<class>/*.png` and `test/<class>/*.png` (also jpg, jpeg), all of one size.
 
 A directory of class folders without `train` has no test split. Images are decoded once, into `.manicap/<split>.npy`
-(uint8 [N, 3, H, W]). Beside it, `<split>.json` says what was decoded, the sha256 of the array, the mean and standard
-deviation of its pixels, and is sealed; `<split>.sha256` holds the hashes of the files. The array is built anew when a
-file was added, removed or touched, or the array damaged.
+(uint8 [N, 3, H, W]). Beside it, the sealed `<split>.json` records what was decoded, the sha256 of the array, and the
+mean and standard deviation of its pixels; `<split>.sha256` holds the hashes of the files. The array is rebuilt if a
+file was added, removed or touched, or if the array is damaged.
 """
 
 import hashlib
@@ -39,13 +39,13 @@ _WHAT, _REMEDY = "description of decoded images", "they are decoded again"
 
 
 def open_folder(directory: Path, split: Split, *, download: bool = True, quiet: bool = False) -> ImageDataset:
-    """`pretrain` and `train` are the same images; every split has the class names, mean and deviation of `train`."""
+    """`pretrain` and `train` are the same images; all splits share the class names, mean and deviation of `train`."""
     del download  # there is nothing to download
     train = _listing(directory, "train")
     listing = train if split != "test" else _listing(directory, "test")
     strangers = sorted(set(listing.class_names) - set(train.class_names))
     if strangers:
-        raise UserError(f"{listing.root} has classes that train does not have: {', '.join(strangers)}")
+        raise UserError(f"{listing.root} has classes that train lacks: {', '.join(strangers)}")
     train_info = _decoded(directory, train, quiet)
     info = train_info if listing is train else _decoded(directory, listing, quiet)
     if info["shape"][1:] != train_info["shape"][1:]:
@@ -68,25 +68,25 @@ def open_folder(directory: Path, split: Split, *, download: bool = True, quiet: 
 
 
 def is_decoded(directory: Path) -> bool:
-    """Whether the folder was opened before, so that there is something to verify."""
+    """Whether the folder has been opened before, so that there is something to verify."""
     return (directory / CACHE / "train.json").is_file()
 
 
 def verify_folder(directory: Path) -> list[str]:
-    """Hash the decoded arrays and the image files again; a sentence for each that is not what was decoded."""
+    """Hash the decoded arrays and the image files again; return one sentence per file that has changed."""
     faults = []
     for description in sorted((directory / CACHE).glob("*.json")):
         array, hashes = description.with_suffix(".npy"), description.with_suffix(".sha256")
         try:
             info = read_sealed(description, _WHAT, _REMEDY)
             if not array.is_file() or sha256_file(array) != info["sha256"]:
-                faults.append(f"{CACHE}/{array.name} has changed; it is decoded again at the next use")
+                faults.append(f"{CACHE}/{array.name} has changed; it will be decoded again at the next use")
             if not hashes.is_file() or sha256_file(hashes) != info["hashes_sha256"]:
                 faults.append(f"{CACHE}/{hashes.name} has changed")
                 continue
             faults += _changed_pictures(directory / info["root"], hashes)
         except (UserError, KeyError):
-            faults.append(f"{CACHE}/{description.name} is damaged; the images are decoded again at the next use")
+            faults.append(f"{CACHE}/{description.name} is damaged; the images will be decoded again at the next use")
     return faults
 
 
@@ -117,7 +117,7 @@ class _Listing:
         return [path.relative_to(self.root).as_posix() for path in self.paths]
 
     def digest(self) -> str:
-        """Names the files and their stamps."""
+        """Identifies the files and their stamps."""
         entries = [[name, file_stamp(path)] for name, path in zip(self.names, self.paths, strict=True)]
         return hashlib.sha256(json.dumps(entries, sort_keys=True).encode()).hexdigest()
 
@@ -130,7 +130,7 @@ def _listing(directory: Path, split: str) -> _Listing:
     if not paths:
         raise UserError(
             f"there are no images {root}/<class>/*.png (jpg, jpeg)"
-            + ("; a test split needs a folder 'test' beside 'train'" if split == "test" else "")
+            + ("; a test split requires a folder 'test' beside 'train'" if split == "test" else "")
         )
     for path in paths:
         _require_file(path)
@@ -142,13 +142,13 @@ def _require_file(path: Path) -> None:
     try:
         str(path).encode()
         if "\n" in path.name or "\n" in path.parent.name:
-            raise UserError(f"the name of {str(path)!r} has a line break in it; rename it")
+            raise UserError(f"the name of {str(path)!r} contains a line break; rename it")
         if not stat.S_ISREG(path.stat().st_mode):
-            raise UserError(f"{path} is no regular file; remove it")
+            raise UserError(f"{path} is not a regular file; remove it")
     except UnicodeEncodeError:
         raise UserError(f"the name of {str(path)!r} is not UTF-8; rename it") from None
-    except OSError as error:  # a link that leads nowhere, or in a circle
-        raise UserError(f"{path} cannot be read ({error.strerror}); mend or remove it") from None
+    except OSError as error:  # a broken or circular link
+        raise UserError(f"{path} cannot be read ({error.strerror}); repair or remove it") from None
 
 
 def _array_path(directory: Path, listing: _Listing) -> Path:
@@ -156,7 +156,7 @@ def _array_path(directory: Path, listing: _Listing) -> Path:
 
 
 def _decoded(directory: Path, listing: _Listing, quiet: bool) -> dict[str, Any]:
-    """What the JSON beside the array says, after decoding the images if that was not done yet."""
+    """The contents of the JSON file beside the array, after decoding the images if necessary."""
     array, digest = _array_path(directory, listing), listing.digest()
     info = _read_info(array, digest)
     if info is not None:
@@ -178,7 +178,7 @@ def _decoded(directory: Path, listing: _Listing, quiet: bool) -> dict[str, Any]:
 
 
 def _read_info(array: Path, digest: str) -> dict[str, Any] | None:
-    """None if the array is to be decoded."""
+    """None if the images must be decoded."""
     try:
         info = read_sealed(array.with_suffix(".json"), _WHAT, _REMEDY)
         stamp = file_stamp(array)

@@ -1,4 +1,4 @@
-"""The image data on disk: found under a data directory, and hashed again to see whether it is still what it was."""
+"""The image data on disk: found in a data directory, and hashed again to check that it is unchanged."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +13,7 @@ ARCHIVES: dict[str, Archive] = {"cifar10": cifar10.ARCHIVE, "stl10": stl10.ARCHI
 
 @dataclass(frozen=True)
 class ImageFiles:
-    """A dataset's directory: of CIFAR-10 and STL-10 the one that holds their published folder."""
+    """A dataset's directory: for CIFAR-10 and STL-10, the one that contains their published folder."""
 
     kind: str
     """cifar10, stl10 or folder."""
@@ -21,12 +21,12 @@ class ImageFiles:
 
     @property
     def num_bytes(self) -> int:
-        """Of the published files, or of what was decoded."""
+        """Size of the published files, or of the decoded arrays."""
         inside = CACHE if self.kind == "folder" else ARCHIVES[self.kind].folder
         return sum(file.stat().st_size for file in (self.path / inside).iterdir() if file.is_file())
 
     def verify(self) -> list[str]:
-        """A sentence for each file that is not what it was when it was first read."""
+        """One sentence per file that has changed since it was first read."""
         if self.kind == "folder":
             return verify_folder(self.path)
         archive = ARCHIVES[self.kind]
@@ -38,7 +38,7 @@ class ImageFiles:
 
 
 def find_image_files(path: Path) -> ImageFiles | None:
-    """The image data in a directory, if it holds any that was read before or can be hashed."""
+    """The image data in a directory, if there is any that has been read before or can be hashed."""
     for kind, archive in ARCHIVES.items():
         if path.name == archive.folder and path.is_dir():
             path = path.parent
@@ -48,7 +48,7 @@ def find_image_files(path: Path) -> ImageFiles | None:
 
 
 def list_image_files(data_dir: Path) -> list[ImageFiles]:
-    """Datasets, and folders that were decoded, in `data_dir` and one level below."""
+    """Datasets and decoded folders in `data_dir` and one level below."""
     places = [data_dir, *sorted(data_dir.glob("[!.]*"))] if data_dir.is_dir() else []
     found = (find_image_files(path) for path in places if path.is_dir())
     return [files for files in found if files is not None]

@@ -1,6 +1,6 @@
-"""Files that were whole once stay what they were: sizes at every open, sha256 at the first and when a file was touched.
+"""Checks that files stay unchanged: sizes at every open, sha256 at the first and whenever a file was touched.
 
-`manifest.json` beside the files holds, for each, its stamp and its sha256 when it was first read, and is sealed.
+The sealed `manifest.json` beside the files holds each file's stamp and its sha256 when it was first read.
 """
 
 import contextlib
@@ -23,7 +23,7 @@ def check_files(folder: Path, sizes: Mapping[str, int | None]) -> dict[str, str]
     """
     faults = [fault for name, size in sizes.items() if (fault := _size_fault(folder / name, size))]
     if faults:
-        raise UserError(f"{folder}: {'; '.join(faults)}; remove what is damaged and call again to fetch it")
+        raise UserError(f"{folder}: {'; '.join(faults)}; remove what is damaged and try again to fetch it")
     known = _read(folder)
     stamps = {name: file_stamp(folder / name) for name in sizes}
     unsure = [name for name in sizes if known.get(name, {}).get("stamp") != stamps[name]]
@@ -31,12 +31,12 @@ def check_files(folder: Path, sizes: Mapping[str, int | None]) -> dict[str, str]
     changed = [name for name in unsure if name in known and known[name]["sha256"] != found[name]]
     if changed:
         raise UserError(
-            f"{folder}: the sha256 of {', '.join(changed)} is no longer that in {MANIFEST}; put the original back, or"
-            f" remove {folder / MANIFEST} if the change was meant"
+            f"{folder}: the sha256 of {', '.join(changed)} no longer matches {MANIFEST}; restore the original, or"
+            f" remove {folder / MANIFEST} if the change was intended"
         )
     if unsure:
         entries = {name: {"stamp": stamps[name], "sha256": found[name]} for name in unsure}
-        with contextlib.suppress(OSError):  # a read-only directory: every open hashes
+        with contextlib.suppress(OSError):  # in a read-only directory every open hashes
             for name in unsure:
                 sync_file(folder / name)
             write_sealed(folder / MANIFEST, {**known, **entries})
@@ -44,13 +44,13 @@ def check_files(folder: Path, sizes: Mapping[str, int | None]) -> dict[str, str]
 
 
 def verify_files(folder: Path) -> list[str]:
-    """Hash every file of the manifest again; a sentence for each that is not what it was when it was first read."""
+    """Hash every file of the manifest again; return one sentence per file that has changed since it was first read."""
     known = _read(folder)
     present = [name for name in known if (folder / name).is_file()]
     found = hash_files(folder, present)
     faults = [f"{name} is missing" for name in known if name not in found]
     return faults + [
-        f"{name} has changed (its sha256 is not that in {MANIFEST})"
+        f"{name} has changed (its sha256 differs from that in {MANIFEST})"
         for name in present
         if found[name] != known[name]["sha256"]
     ]
@@ -58,7 +58,7 @@ def verify_files(folder: Path) -> list[str]:
 
 def hash_files(folder: Path, names: Sequence[str]) -> dict[str, str]:
     """sha256 of each file, on all cores."""
-    with ThreadPoolExecutor() as pool:  # hashing releases Python's lock
+    with ThreadPoolExecutor() as pool:  # hashing releases the GIL
         return dict(zip(names, pool.map(lambda name: sha256_file(folder / name), names), strict=True))
 
 
@@ -72,4 +72,4 @@ def _size_fault(path: Path, size: int | None) -> str | None:
 
 def _read(folder: Path) -> dict[str, Any]:
     path = folder / MANIFEST
-    return read_sealed(path, "list of hashes", "remove it, and the files are hashed again") if path.exists() else {}
+    return read_sealed(path, "list of hashes", "remove it to hash the files again") if path.exists() else {}

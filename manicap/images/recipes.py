@@ -1,4 +1,4 @@
-"""Recipes: which random views a method learns from, as data."""
+"""Recipes: the random views a method learns from, as data."""
 
 from dataclasses import dataclass
 from typing import Annotated, Literal
@@ -11,17 +11,17 @@ class Recipe:
     """A distribution over views. The order is crop, flip, jitter, grayscale, blur, unless `colour_first`."""
 
     crop_scale: tuple[Positive, Positive] = (0.08, 1.0)
-    """Area of the crop over that of the image, uniform in this range."""
+    """Area of the crop relative to the image, uniform in this range."""
     crop_ratio: tuple[Positive, Positive] = (3 / 4, 4 / 3)
-    """Width over height of the crop, log-uniform in this range."""
+    """Aspect ratio of the crop (width / height), log-uniform in this range."""
     interpolation: Literal["bilinear", "bicubic"] = "bilinear"
-    """How a crop is resized: Pillow's filters, which average where they shrink."""
+    """How a crop is resized: Pillow's filters, which average when they shrink."""
     flip_probability: Fraction = 0.5
-    """Of mirroring left and right."""
+    """Probability of mirroring left and right."""
     jitter_probability: Fraction = 0.8
-    """Of changing brightness, contrast, saturation and hue, in one of the 24 orders."""
+    """Probability of changing brightness, contrast, saturation and hue, in one of the 24 orders."""
     brightness: NonNegative = 0.4
-    """The factor is uniform in [max(0, 1 - brightness), 1 + brightness]; likewise contrast and saturation."""
+    """The factor is uniform in [max(0, 1 - brightness), 1 + brightness]; likewise for contrast and saturation."""
     contrast: NonNegative = 0.4
     saturation: NonNegative = 0.4
     hue: Annotated[float, Range(0, 0.5)] = 0.1
@@ -31,13 +31,13 @@ class Recipe:
     blur_sigma: tuple[Positive, Positive] = (0.1, 2.0)
     """Standard deviation of the Gaussian in pixels, uniform in this range."""
     blur_fraction: Annotated[float, Range(0, 1, above=True)] = 0.1
-    """Width of the Gaussian's kernel over the height of the image."""
+    """Width of the Gaussian kernel relative to the height of the image."""
     output_size: Side | None = None
-    """Side of a view in pixels; by default that of the image."""
+    """Side of a view in pixels; by default, that of the image."""
     evaluation_resize: Side | None = None
-    """Side to which a whole image is resized before its centre is cut out for evaluation; by default `output_size`."""
+    """Side to which the whole image is resized before its centre is cropped for evaluation; default: `output_size`."""
     colour_first: bool = False
-    """Jitter and grayscale the whole image, and crop it afterwards."""
+    """Apply jitter and grayscale to the whole image, and crop it afterwards."""
 
     def problems(self) -> list[str]:
         found = []
@@ -73,7 +73,7 @@ STL10_TSAI2021 = Recipe(
 SIMCLR = Recipe(brightness=0.8, contrast=0.8, saturation=0.8, hue=0.2, blur_probability=0.5)
 """SimCLR (arXiv 2002.05709, Appendix A) at colour strength 1, for images larger than CIFAR's.
 
-Deviation: brightness is multiplied, as in torchvision, while the paper's listing adds to it.
+Deviation: brightness is multiplied, as in torchvision, whereas the paper's listing adds to it.
 """
 
 RECIPES = {"cifar10-tsai2021": CIFAR10_TSAI2021, "stl10-tsai2021": STL10_TSAI2021, "simclr": SIMCLR}

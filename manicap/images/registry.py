@@ -23,7 +23,7 @@ DATASETS: dict[str, Reader] = {"cifar10": open_cifar10, "stl10": open_stl10, "fo
 def open_dataset(
     name: str, directory: str | os.PathLike[str], split: Split, *, download: bool = True, quiet: bool = False
 ) -> ImageDataset:
-    """A split of a dataset kept in `directory`; CIFAR-10 and STL-10 are downloaded into it when absent.
+    """A split of a dataset kept in `directory`; CIFAR-10 and STL-10 are downloaded into it if absent.
 
     `folder` reads `directory/train/<class>/*.png` (jpg, jpeg) and `directory/test/<class>/*`.
     """

@@ -1,8 +1,8 @@
-"""Crop, resize, mirror and blur as pairs of matrices: each is linear, and acts on rows and columns apart.
+"""Crop, resize, mirror and blur as pairs of matrices: each is linear and acts on rows and columns separately.
 
-    out = R I C^T        R [out height, height], C [out width, width], of each view its own
+    out = R I C^T        R [out height, height], C [out width, width], one pair per view
 
-A batch of views is then two batched matrix products, with no loop and no gather.
+A batch of views then takes two batched matrix products, with no loop and no gather.
 """
 
 import math
@@ -19,7 +19,7 @@ def apply_separable(images_BCHW: Tensor, rows_BOH: Tensor, columns_BOW: Tensor) 
 def resize_matrices(start: Tensor, length: Tensor, in_size: int, out_size: int, filter_name: str) -> Tensor:
     """Weights [..., out_size, in_size] that resize the pixels start .. start + length - 1 of a line to `out_size`.
 
-    Pillow's definition: output j takes input x with weight f((x + 1/2 - c_j) / s), normalised to sum 1 over the crop,
+    Pillow's definition: output j weights input x by f((x + 1/2 - c_j) / s), normalised to sum to 1 over the crop,
     with c_j = start + (j + 1/2) length / out_size and s = max(1, length / out_size), so that shrinking averages.
     """
     scale = length / out_size
@@ -37,7 +37,7 @@ def triangle(x: Tensor) -> Tensor:
 
 
 def cubic(x: Tensor) -> Tensor:
-    """Bicubic interpolation with a = -1/2 on [-2, 2] (Keys 1981), as Pillow's."""
+    """Bicubic interpolation with a = -1/2 on [-2, 2] (Keys 1981), as in Pillow."""
     a, x = -0.5, x.abs()
     near = ((a + 2) * x - (a + 3)) * x * x + 1
     far = ((x - 5) * x + 8) * x * a - 4 * a

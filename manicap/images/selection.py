@@ -15,18 +15,18 @@ def require_dataset(dataset: str) -> None:
     if dataset in NAMED:
         return
     if dataset == "folder" and not Path(dataset).is_dir():
-        raise UserError("a folder of images is named by its path: --dataset PATH, with PATH/train/CLASS/*.png in it")
+        raise UserError("name a folder of images by its path: --dataset PATH, with images in PATH/train/CLASS/*.png")
     try:
         dataset.encode()
         is_folder = Path(dataset).is_dir()
-    except (OSError, ValueError):  # a name that is too long, or not UTF-8: there is no such folder
+    except (OSError, ValueError):  # the name is too long or not UTF-8: there is no such folder
         is_folder = False
     if not is_folder:
         raise unknown_choice("dataset", dataset, [*NAMED, "the path of an image folder"])
 
 
 def has_images(dataset: str, data_dir: Path) -> bool:
-    """Whether the images are on this disk, so that nothing would be downloaded."""
+    """Whether the images are on this machine, so that nothing would be downloaded."""
     if dataset not in NAMED:
         return Path(dataset).is_dir()
     archive = ARCHIVES[dataset]
@@ -38,8 +38,8 @@ def open_images(
 ) -> ImageDataset:
     """cifar10 and stl10 live in `data_dir` under their names; anything else is the path of an image folder.
 
-    Of the training splits `num_images` are taken (all, if there are no more), the same ones whatever the run's seed:
-    runs differ in what they learn, not in what they learn from. The test split is always whole.
+    Training splits are limited to `num_images` (all of them, if there are no more), the same ones whatever the run's
+    seed: runs differ in what they learn, not in what they learn from. The test split is always complete.
     """
     require_dataset(dataset)
     reader, directory = (dataset, data_dir / dataset) if dataset in NAMED else ("folder", Path(dataset))

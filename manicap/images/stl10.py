@@ -5,7 +5,7 @@
     stl10_binary/unlabeled_X.bin             100,000, from a wider set of classes
     stl10_binary/class_names.txt               ten names
 
-An image is 3 x 96 x 96 bytes, each plane column by column; labels go from 1 to 10.
+An image is 3 x 96 x 96 bytes, each plane column by column; labels range from 1 to 10.
 """
 
 import hashlib

@@ -3,8 +3,8 @@
     generator = torch.Generator().manual_seed(stream_seed(seed, "views", step))
     views = make_views(images, CIFAR10_TSAI2021, num_views=2, generator=generator)     # float32 [B, 2, 3, 32, 32]
 
-All random numbers of a batch are drawn at once, 35 a view and the same number for every recipe, image by image. A view
-depends on the generator, its image and the image's place in the batch, not on the other images.
+All random numbers of a batch are drawn at once, image by image: 35 per view, whatever the recipe. A view depends on the
+generator, its image and the image's position in the batch, not on the other images.
 """
 
 from collections.abc import Sequence
@@ -44,7 +44,7 @@ def make_views(
     B = len(images_BCHW)
     total = B if global_batch is None else global_batch
     if not 0 <= first <= total - B:
-        raise ValueError(f"images {first} to {first + B - 1} are not inside a global batch of {total}")
+        raise ValueError(f"images {first} to {first + B - 1} are not within a global batch of {total}")
     draws = torch.rand((total, num_views, sum(_PARTS.values())), generator=generator, device=generator.device)
     draws = draws[first : first + B].to(images_BCHW.device)
     uniforms = {
@@ -60,7 +60,7 @@ def make_views(
 
 
 def evaluation_view(images_BCHW: Tensor, recipe: Recipe) -> Tensor:
-    """float32 [B, 3, H, W] in [0, 1], nothing random: the image, or its centre as the recipe says."""
+    """float32 [B, 3, H, W] in [0, 1], without randomness: the image, or its centre if the recipe says so."""
     _check_images(images_BCHW)
     images = to_float(images_BCHW)
     if recipe.output_size is None:
@@ -81,7 +81,7 @@ def to_float(images: Tensor) -> Tensor:
 
 
 def normalise(images: Tensor, mean: Sequence[float], std: Sequence[float]) -> Tensor:
-    """(x - mean) / std by channel, for images or views [..., C, H, W]."""
+    """(x - mean) / std per channel, for images or views [..., C, H, W]."""
     mean_C11 = torch.tensor(mean, device=images.device).view(-1, 1, 1)
     std_C11 = torch.tensor(std, device=images.device).view(-1, 1, 1)
     return (images - mean_C11) / std_C11
@@ -95,7 +95,7 @@ def _check_images(images_BCHW: Tensor) -> None:
 
 
 def _crop(images_BCHW: Tensor, recipe: Recipe, uniforms: dict[str, Tensor]) -> Tensor:
-    """Random resized crop, and the mirror image with it: reversed columns of the matrix."""
+    """Random resized crop, combined with mirroring: the matrix's columns reversed."""
     height, width = images_BCHW.shape[-2:]
     out_height, out_width = (recipe.output_size or height), (recipe.output_size or width)
     boxes = crop_boxes(uniforms["crop"], height, width, recipe.crop_scale, recipe.crop_ratio)
@@ -125,7 +125,7 @@ def jitter_factors(uniforms_B4: Tensor, recipe: Recipe) -> Tensor:
 
 
 def _blur(images_BCHW: Tensor, recipe: Recipe, uniforms: dict[str, Tensor]) -> Tensor:
-    """Gaussian blur of the images that are due; the others are left as they are."""
+    """Gaussian blur of the images selected for it; the others are unchanged."""
     if recipe.blur_probability == 0:
         return images_BCHW
     due = (uniforms["blur"][:, 0] < recipe.blur_probability).nonzero()[:, 0]

@@ -94,7 +94,7 @@ def test_a_truncated_archive_is_refused_by_its_md5(tmp_path, source):
     content, layout = pack(source[1], CIFAR10)
     path = tmp_path / layout.archive.file_name
     path.write_bytes(content[: len(content) // 2])
-    with pytest.raises(UserError, match=rf"\({len(content) // 2} bytes\) has md5 .* it is truncated or another file"):
+    with pytest.raises(UserError, match=rf"\({len(content) // 2} bytes\) has md5 .* truncated or a different file"):
         open_cifar10(tmp_path, "test", layout=layout, quiet=True)
     assert not (tmp_path / "cifar-10-batches-bin").exists()
 
@@ -103,7 +103,7 @@ def test_an_archive_that_lacks_a_file_is_refused(tmp_path, source):
     (source[1] / "cifar-10-batches-bin" / "test_batch.bin").unlink()
     content, layout = pack(source[1], CIFAR10)
     (tmp_path / layout.archive.file_name).write_bytes(content)
-    with pytest.raises(UserError, match="does not hold test_batch.bin"):
+    with pytest.raises(UserError, match="does not contain test_batch.bin"):
         open_cifar10(tmp_path, "test", layout=layout, quiet=True)
 
 

@@ -66,7 +66,7 @@ def test_a_label_out_of_range_is_named_with_its_image(tmp_path):
     content = bytearray(path.read_bytes())
     content[7 * RECORD] = 10
     path.write_bytes(content)
-    with pytest.raises(UserError, match="data_batch_2.bin: image 7 has the label 10, but labels go from 0 to 9"):
+    with pytest.raises(UserError, match="data_batch_2.bin: image 7 has the label 10, but labels range from 0 to 9"):
         open_small(tmp_path)
 
 
@@ -85,7 +85,7 @@ def test_missing_files_are_listed_with_where_to_put_them(tmp_path):
 def test_a_names_file_with_other_than_the_ten_names_is_refused(tmp_path, content):
     write_cifar10(tmp_path)
     (tmp_path / "cifar-10-batches-bin" / "batches.meta.txt").write_bytes(content)
-    with pytest.raises(UserError, match=r"batches.meta.txt does not hold the ten class names"):
+    with pytest.raises(UserError, match=r"batches.meta.txt does not contain the ten class names"):
         open_small(tmp_path)
 
 
@@ -96,7 +96,7 @@ def test_bytes_that_changed_after_the_first_open_are_found(tmp_path):
     content = bytearray(path.read_bytes())
     content[100] ^= 1
     path.write_bytes(content)
-    with pytest.raises(UserError, match=re.escape("the sha256 of data_batch_4.bin is no longer that in manifest.json")):
+    with pytest.raises(UserError, match=re.escape("the sha256 of data_batch_4.bin no longer matches manifest.json")):
         open_small(tmp_path)
     content[100] ^= 1
     path.write_bytes(content)
@@ -129,8 +129,8 @@ def test_a_flipped_bit_is_found_at_the_next_open_and_by_verify_though_the_time_s
     content[2000] ^= 1
     path.write_bytes(content)
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
-    assert files.verify() == ["data_batch_3.bin has changed (its sha256 is not that in manifest.json)"]
-    with pytest.raises(UserError, match=re.escape("data_batch_3.bin is no longer that in manifest.json")):
+    assert files.verify() == ["data_batch_3.bin has changed (its sha256 differs from that in manifest.json)"]
+    with pytest.raises(UserError, match=re.escape("data_batch_3.bin no longer matches manifest.json")):
         open_small(tmp_path)
 
 

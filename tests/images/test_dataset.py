@@ -80,7 +80,7 @@ def test_a_subset_of_unlabelled_images_is_drawn_from_all():
 
 
 def test_impossible_parts_are_refused():
-    with pytest.raises(UserError, match="has 3 train images, so not a subset of 4"):
+    with pytest.raises(UserError, match="has 3 train images, fewer than 4"):
         subset(dataset([0, 1, 2]), 4, np.random.default_rng(0))
     with pytest.raises(UserError, match="leaves one of the two parts empty"):
         hold_out(dataset([0, 1, 2]), 0.1, np.random.default_rng(0))

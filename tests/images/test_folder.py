@@ -87,7 +87,7 @@ def test_the_cache_is_hashed(folder):
 
 def test_class_folders_alone_are_training_images(folder):
     assert len(open_split(folder / "train", "pretrain")) == 3
-    with pytest.raises(UserError, match="a test split needs a folder 'test' beside 'train'"):
+    with pytest.raises(UserError, match="a test split requires a folder 'test' beside 'train'"):
         open_split(folder / "train", "test")
 
 
@@ -112,7 +112,7 @@ def test_test_pictures_of_another_size_are_refused(folder):
 def test_a_class_only_in_test_is_refused(folder):
     (folder / "test" / "cow").mkdir()
     Image.fromarray(PIXELS["test/dog/z.png"]).save(folder / "test/cow/a.png")
-    with pytest.raises(UserError, match="classes that train does not have: cow"):
+    with pytest.raises(UserError, match="classes that train lacks: cow"):
         open_split(folder, "test")
 
 
@@ -130,7 +130,7 @@ def test_an_empty_folder_says_what_was_expected(tmp_path):
 
 def test_without_pillow_the_extra_is_named(folder, monkeypatch):
     monkeypatch.setitem(sys.modules, "PIL", None)
-    with pytest.raises(UserError, match=r"needs pillow: install manicap\[images\]"):
+    with pytest.raises(UserError, match=r"requires pillow: install manicap\[images\]"):
         open_split(folder)
 
 
@@ -210,13 +210,13 @@ def test_a_picture_beyond_pillows_own_limit_is_refused(folder):
 @pytest.mark.parametrize("target", ["b.png", "nowhere.png"])
 def test_a_link_in_a_circle_or_to_nowhere_is_named(folder, target):
     (folder / "train/dog/b.png").symlink_to(target)
-    with pytest.raises(UserError, match=r"dog/b.png cannot be read \(.*\); mend or remove it"):
+    with pytest.raises(UserError, match=r"dog/b.png cannot be read \(.*\); repair or remove it"):
         open_split(folder)
 
 
 def test_a_pipe_with_the_name_of_a_picture_is_not_waited_for(folder):
     os.mkfifo(folder / "train/dog/b.png")
-    with pytest.raises(UserError, match=r"dog/b.png is no regular file"):
+    with pytest.raises(UserError, match=r"dog/b.png is not a regular file"):
         open_split(folder)
 
 
@@ -249,7 +249,7 @@ def test_what_does_not_fit_is_refused_before_it_is_decoded(folder, monkeypatch):
 
 def test_the_word_folder_is_answered_with_what_to_write(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(UserError, match="a folder of images is named by its path: --dataset PATH"):
+    with pytest.raises(UserError, match="name a folder of images by its path: --dataset PATH"):
         require_dataset("folder")
     with pytest.raises(UserError, match="unknown dataset"):
         require_dataset("x" * 5000)

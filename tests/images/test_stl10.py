@@ -58,5 +58,5 @@ def test_a_label_out_of_range_is_named(tmp_path, label):
     _, labels = write_stl10(tmp_path)
     labels["train"][4] = label
     (tmp_path / "stl10_binary" / "train_y.bin").write_bytes(bytes(labels["train"].tolist()))
-    with pytest.raises(UserError, match=f"train_y.bin: image 4 has the label {label}, but labels go from 1 to 10"):
+    with pytest.raises(UserError, match=f"train_y.bin: image 4 has the label {label}, but labels range from 1 to 10"):
         open_small(tmp_path, "train")

@@ -171,7 +171,7 @@ def test_other_than_uint8_images_of_three_channels_are_refused(wrong):
 
 
 def test_a_share_outside_its_batch_is_refused():
-    with pytest.raises(ValueError, match="images 4 to 7 are not inside a global batch of 6"):
+    with pytest.raises(ValueError, match="images 4 to 7 are not within a global batch of 6"):
         make_views(images(4), PLAIN, 2, seeded(), first=4, global_batch=6)
 
 
