@@ -1,1 +1,1 @@
-"""The command line: parse, call one function. Only the chosen command's modules are loaded."""
+"""The command line: each command parses its flags and calls one function. Only its own modules are loaded."""

@@ -19,41 +19,41 @@ from manicap.core.paths import DATA_DIR
 from manicap.core.printing import plain_console
 from manicap.core.ranges import Range, Seed, Threads
 
-OptionalGame = Annotated[str | None, tyro.conf.Positional, tyro.conf.arg(help="Game; all of them if absent.")]
+OptionalGame = Annotated[str | None, tyro.conf.Positional, tyro.conf.arg(help="Game; all games if omitted.")]
 TestedSteps = Annotated[int, Range(10, 10**9)]
-"""Values are written at ten moments of the play."""
+"""At least 10: values are written at ten moments of the play."""
 
 
 def collect(config: StoreConfig, data_dir: Path = DATA_DIR, workers: Threads | None = None) -> None:
     """Play a game and store its frames and RAM.
 
-    8 lanes (by default) are played in parallel processes, as the AtariARI benchmark prescribes: 1 to 30 no-op frames
-    at the start, 4 raw frames a step, no sticky actions, a life is an episode, random actions. The same call always
-    gives the same bytes, and a store that is already there is opened at once.
+    Plays 8 lanes (by default) in parallel processes, as the AtariARI benchmark prescribes: 1 to 30 no-op frames at the
+    start, 4 raw frames per step, no sticky actions, one episode per life, random actions. The same command always
+    produces bit-identical data; a store that already exists is simply opened.
 
     Example: manicap collect --game pong --steps 100000
 
     Args:
         config: What to collect.
-        data_dir: Where stores live.
-        workers: Processes at a time; all cores if absent.
+        data_dir: Where stores are kept.
+        workers: Number of parallel processes; all cores if omitted.
     """
     print(store_lines([collect_store(config, data_dir, workers)]))
 
 
 def annotations_list(game: OptionalGame = None, annotation_set: AnnotationSet = "corrected") -> None:
-    """Show the state variables of a game (address, categories, what was mended and why), or count those of all games.
+    """List the state variables of a game (address, categories, what was corrected and why), or count them per game.
 
     Args:
-        game: Game; all of them if absent.
-        annotation_set: ari-2019 (behind the published tables), ari-2020 (last of the 2019 code), corrected.
+        game: Game; all games if omitted.
+        annotation_set: ari-2019 (used for the published tables), ari-2020 (last of the 2019 code), corrected.
     """
     _require_set(annotation_set)
     terminal = plain_console()
     if game is not None:
         terminal.print(_variable_table(find_game(game), annotation_set))
         return
-    table = Table(title="State variables a game (- where a set has no such game)")
+    table = Table(title="State variables per game (-: the set does not include the game)")
     table.add_column("game")
     for name in ANNOTATION_SETS:
         table.add_column(name, justify="right")
@@ -68,13 +68,13 @@ def annotations_list(game: OptionalGame = None, annotation_set: AnnotationSet = 
 def annotations_verify(
     game: OptionalGame = None, annotation_set: AnnotationSet = "corrected", steps: TestedSteps = 1000, seed: Seed = 0
 ) -> None:
-    """Play a game and report per variable whether it varies, its entropy, and whether writing it changes the screen.
+    """Play a game and report, per variable, whether it varies, its entropy, and whether writing it changes the screen.
 
     Args:
-        game: Game; all of them if absent.
+        game: Game; all games if omitted.
         annotation_set: ari-2019, ari-2020 or corrected.
-        steps: Random steps to play.
-        seed: Seed of the play.
+        steps: Number of random steps to play.
+        seed: Random seed of the play.
     """
     _require_set(annotation_set)
     if game is not None:

@@ -23,18 +23,20 @@ from manicap.report.grid_report import write_grid_report
 from manicap.report.pages import write_page
 
 GridPath = Annotated[
-    Path, tyro.conf.Positional, tyro.conf.arg(help="A grid that comes with manicap, such as laptop, or a file.")
+    Path,
+    tyro.conf.Positional,
+    tyro.conf.arg(help="A grid included with manicap, such as laptop, or the path of a file."),
 ]
 
 
 def plan(grid: GridPath, threads: Threads | None = None, runs_dir: Path = RUNS_DIR, data_dir: Path = DATA_DIR) -> None:
-    """Show the runs of a grid, what is done, what is left, and an estimate of the hours from a few measured steps.
+    """Show the runs of a grid, which are done and which are left, and estimate the hours from a few measured steps.
 
     Args:
-        grid: Name of a grid that comes with manicap, or a file.
-        threads: CPU threads of a run; the grid's, or all cores, if absent.
-        runs_dir: Where runs live.
-        data_dir: Where stores live.
+        grid: Name of a grid included with manicap, or the path of a file.
+        threads: CPU threads per run; the grid's, or all cores, if omitted.
+        runs_dir: Where runs are kept.
+        data_dir: Where stores are kept.
     """
     loaded = read_grid(grid)
     _say_damage(loaded, runs_dir)
@@ -48,13 +50,13 @@ def plan(grid: GridPath, threads: Threads | None = None, runs_dir: Path = RUNS_D
     if found.num_done == found.num_cells:
         return
     table = Table(title=f"measured on {found.device}, {found.threads} threads")
-    for name in ("column", "seconds a step", "seconds of probing a run"):
+    for name in ("column", "seconds per step", "seconds of probing per run"):
         table.add_column(name, justify="left" if name == "column" else "right")
     for label, rates in found.rates.items():
         table.add_row(label, f"{rates.step:.3f}", f"{rates.probes:.0f}")
     console.print(table)
     print(
-        f"estimate for one run after the other: {found.hours:.2f} hours (collecting {found.collect_hours:.2f},"
+        f"estimate for running one after another: {found.hours:.2f} hours (collecting {found.collect_hours:.2f},"
         f" training at most {found.train_hours:.2f}, probing about {found.probe_hours:.2f})"
     )
     if loaded.file.hours is not None:
@@ -75,22 +77,24 @@ def run(
 ) -> None:
     """Finish a grid: collect, train and probe what is left, then write its report.
 
-    Stop it at any moment; the same call goes on. Cells that fail are recorded, the others go on. Several calls of the
-    same grid share the work. Minutes on two cores: manicap bench run laptop
+    Stop at any time; rerun the command to resume. A cell that fails is recorded and the others continue. Several
+    processes can run the same grid and share the work.
+
+    Minutes on two cores: manicap bench run laptop
 
     On a cluster: manicap bench run table1 --executor ray --address auto --threads 4
 
     Args:
-        grid: Name of a grid that comes with manicap, or a file.
+        grid: Name of a grid included with manicap, or the path of a file.
         executor: serial, processes (several on this machine) or ray (a cluster).
-        workers: Processes at a time; as many as cores if absent.
-        threads: CPU threads of a run; the grid's, or the cores divided among the workers, if absent.
-        gpus: GPUs of a run on Ray; the grid's if absent.
-        address: Of an existing Ray cluster; one on this machine is started if absent.
-        quiet: Say nothing on the way.
-        out: Directory of the report; reports/NAME if absent.
-        runs_dir: Where runs live.
-        data_dir: Where stores live.
+        workers: Number of parallel processes; one per core if omitted.
+        threads: CPU threads per run; the grid's, or the cores divided among the workers, if omitted.
+        gpus: GPUs per run on Ray; the grid's if omitted.
+        address: Address of an existing Ray cluster; if omitted, a local one is started.
+        quiet: Show no progress.
+        out: Directory of the report; reports/NAME if omitted.
+        runs_dir: Where runs are kept.
+        data_dir: Where stores are kept.
     """
     loaded = read_grid(grid)
     changes = {name: value for name, value in (("threads", threads), ("gpus", gpus)) if value is not None}
@@ -99,23 +103,23 @@ def run(
     chosen = make_executor(executor, workers, address, loaded.file.execution.gpus)
     hush = quiet or executor != "serial"
     summary = run_grid(loaded, chosen, work, runs_dir, data_dir, hush, (lambda line: None) if quiet else _say)
-    print(f"{loaded.title}: {summary.done} runs done now, {summary.done_before} before, {len(summary.failed)} failed")
+    print(f"{loaded.title}: {summary.done} runs done now, {summary.done_before} earlier, {len(summary.failed)} failed")
     _report(loaded, runs_dir, out)
     if summary.failed:
         raise Failure(f"{len(summary.failed)} runs failed; 'manicap bench status {grid}' says why")
 
 
 def work(job: Job) -> Outcome:
-    """A cell, and the page of its run."""
+    """Run a cell and write the page of its run."""
     return run_cell(job, show=write_page)
 
 
 def status(grid: GridPath, runs_dir: Path = RUNS_DIR) -> None:
-    """Show where the runs of a grid are, also while they are computed.
+    """Show the state of each run of a grid, even while it is running.
 
     Args:
-        grid: Name of a grid that comes with manicap, or a file.
-        runs_dir: Where runs live.
+        grid: Name of a grid included with manicap, or the path of a file.
+        runs_dir: Where runs are kept.
     """
     loaded = read_grid(grid)
     found = grid_status(loaded, runs_dir)
@@ -128,14 +132,15 @@ def status(grid: GridPath, runs_dir: Path = RUNS_DIR) -> None:
 
 
 def report(grid: GridPath, out: Path | None = None, runs_dir: Path = RUNS_DIR) -> None:
-    """Write the tables and figures of a grid, and one page with all of them, from what is measured so far.
+    """Write the tables and figures of a grid, and one page with all of them, from the results so far.
 
-    Markdown, LaTeX and CSV in the paper's layout, figures as SVG and PDF, and report.html, which needs nothing else.
+    Tables are written as Markdown, LaTeX and CSV in the paper's layout, figures as SVG and PDF. report.html is
+    self-contained.
 
     Args:
-        grid: Name of a grid that comes with manicap, or a file.
-        out: Directory of the report; reports/NAME if absent.
-        runs_dir: Where runs live.
+        grid: Name of a grid included with manicap, or the path of a file.
+        out: Directory of the report; reports/NAME if omitted.
+        runs_dir: Where runs are kept.
     """
     loaded = read_grid(grid)
     _say_damage(loaded, runs_dir)
@@ -143,7 +148,7 @@ def report(grid: GridPath, out: Path | None = None, runs_dir: Path = RUNS_DIR) -
 
 
 def _runs_table(grid: Grid, runs_dir: Path) -> Table:
-    """Seeds done of each dataset and column; the longer of the two goes down."""
+    """Seeds done for each dataset and column; the longer of the two runs down the rows."""
     done = {cell.name for cell in grid.cells if is_done(cell, runs_dir)}
     labels, datasets = [column.label for column in grid.columns], list(grid.datasets)
     by_dataset = len(datasets) >= len(labels)

@@ -28,19 +28,19 @@ def compare(
 ) -> None:
     """Compare runs probed in the same way: mean and interquartile mean with bootstrap intervals, and a paired test.
 
-    Runs of one config over several seeds make a row; a method that was trained in several ways has a row for each.
-    Runs that differ in protocol, annotation set, probe, width, games or images are not ranked; the reasons are given.
+    Each row is one config over several seeds; a method trained in several ways has a row for each. Runs that differ in
+    protocol, annotation set, probe, width, games or images are not ranked; the reasons are given.
 
-    Runs are probed as their own jobs probed them. Flags change single settings, and the runs are probed again first:
-    manicap compare runs/pong-st-dim-* runs/pong-dim-c+-* --probe-input backbone
+    By default the runs are compared as they were probed. A flag changes a single setting, and the runs are probed
+    again first: manicap compare runs/pong-st-dim-* runs/pong-dim-c+-* --probe-input backbone
 
     Args:
         runs: Directories of the runs.
         config: How to probe them.
         metric: What to compare.
-        baseline: Method that the others are paired with; the best if absent.
+        baseline: Method to pair the others with; the best if omitted.
         allow_mismatch: Compare runs that cannot be ranked. The reasons are printed below the table.
-        threads: CPU threads; OMP_NUM_THREADS or all cores if absent.
+        threads: CPU threads; OMP_NUM_THREADS or all cores if omitted.
         data_dir: Where stores and datasets are kept.
     """
     comparison = compare_runs(runs, config, metric, baseline, allow_mismatch, data_dir, threads)

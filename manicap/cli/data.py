@@ -1,4 +1,4 @@
-"""Commands on the data that is on disk: data list, verify, splits, remove."""
+"""Commands for the data on disk: data list, verify, splits, remove."""
 
 from pathlib import Path
 from typing import Annotated
@@ -24,16 +24,16 @@ StorePath = Annotated[
 
 
 def data_list(data_dir: Path = DATA_DIR) -> None:
-    """Show the data on disk: stores with their game, size and configuration, and images. Exit code 2 if one is damaged.
+    """List the data on disk: stores with their game, size and configuration, and images.
 
-    Folders of images elsewhere than in data-dir are not looked for.
+    Exits with code 2 if any is damaged. Image folders outside data-dir are not listed.
 
     Args:
-        data_dir: Where stores and datasets live.
+        data_dir: Where stores and datasets are kept.
     """
     paths, images = list_stores(data_dir), list_image_files(data_dir)
     if not paths and not images:
-        print(f"no stores and no images in {data_dir}; make a store with 'manicap collect --game pong'")
+        print(f"no stores and no images in {data_dir}; create a store with 'manicap collect --game pong'")
         return
     stores: list[Store] = []
     for path in paths:
@@ -51,14 +51,16 @@ def data_list(data_dir: Path = DATA_DIR) -> None:
 
 
 def data_verify(paths: Annotated[tuple[Path, ...], tyro.conf.Positional] = (), data_dir: Path = DATA_DIR) -> None:
-    """Hash the stores and the images again and compare with what was kept. Exit code 2 if anything differs.
+    """Hash the stores and images again and compare with the recorded hashes. Exit with code 2 if anything differs.
 
-    Stores are compared with their manifests, images with the hashes taken when they were first read (of downloads:
-    unpacked). A folder of images elsewhere: manicap data verify PATH
+    Stores are compared with their manifests, images with the hashes taken when they were first read (for downloads:
+    unpacked).
+
+    An image folder outside data-dir: manicap data verify PATH
 
     Args:
-        paths: Stores and image data to check; all in data-dir if absent.
-        data_dir: Where stores and datasets live.
+        paths: Stores and image data to check; all in data-dir if omitted.
+        data_dir: Where stores and datasets are kept.
     """
     paths = paths or (*list_stores(data_dir), *(files.path for files in list_image_files(data_dir)))
     if not paths:
@@ -87,11 +89,11 @@ def data_splits(
     protocol: ProtocolName = "fixed",
     seed: Seed = 0,
 ) -> None:
-    """Show how a store splits for probing: what each filter drops, and the variables that stay.
+    """Show how a store is split for probing: what each filter drops, and which variables are kept.
 
     Args:
         path: Directory of the store, as 'data list' shows it.
-        annotation_set: Names of the variables and where they are in RAM.
+        annotation_set: Names and RAM addresses of the variables.
         protocol: 'fixed', or 'reference' for the 2019 code's behaviour.
         seed: Seed of the shuffle.
     """
@@ -104,7 +106,7 @@ def data_splits(
     terminal = plain_console()
     terminal.print(table)
     dropped = [name for name in splits.entropies if name not in splits.variables]
-    terminal.print(f"{len(splits.variables)} variables stay: {', '.join(splits.variables)}")
+    terminal.print(f"{len(splits.variables)} variables are kept: {', '.join(splits.variables)}")
     if dropped:
         terminal.print(f"{len(dropped)} variables are dropped: {', '.join(dropped)}")
 
@@ -120,7 +122,7 @@ def data_remove(path: StorePath) -> None:
 
 
 def store_lines(stores: list[Store]) -> str:
-    """A line a store, its path whole."""
+    """One line per store, with its full path."""
     head = ("store", "game", "frames", "lives", "MB", "purpose", "seed", "policy")
     rows = []
     for store in stores:

@@ -23,7 +23,7 @@ from manicap.report.pages import write_page
 from manicap.train.finished import require_runs
 
 NAMES_WIDTH, RUN_WIDTH = 44, 12
-"""Columns of the terminal that the names of measures and one run take; more runs go into a table of their own."""
+"""Terminal columns taken by the names of the measures and by one run; further runs get a table of their own."""
 RunPaths = Annotated[tuple[Path, ...], tyro.conf.Positional, tyro.conf.arg(help="Directories of the runs.")]
 
 
@@ -35,18 +35,18 @@ def diagnose(
 ) -> None:
     """Measure rank, spread, information, heads and manifold capacity of finished runs, and warn of collapse.
 
-    Each run keeps its numbers in diagnostics.json; docs/diagnostics.md says how to read them.
+    The numbers are kept in each run's diagnostics.json; docs/diagnostics.md explains how to read them.
 
     Did C+ raise the capacity? manicap diagnose runs/pong-dim-ua-s0-* runs/pong-dim-uac+-s0-*
 
     Args:
         runs: Directories of the runs.
         config: What to measure them on.
-        threads: CPU threads; OMP_NUM_THREADS or all cores if absent.
+        threads: CPU threads; OMP_NUM_THREADS or all cores if omitted.
         data_dir: Where stores and datasets are kept.
     """
     if not runs:
-        raise UserError("say which runs: manicap diagnose RUN [RUN ...]")
+        raise UserError("no run given; use: manicap diagnose RUN [RUN ...]")
     check_config(config)
     require_runs(runs)
     domain_of(runs)  # before anything is measured
@@ -63,7 +63,7 @@ diagnose.for_arguments = diagnose_for_arguments  # type: ignore[attr-defined]
 
 
 def _show(runs: Sequence[Path], results: Sequence[RunDiagnosis], data_dir: Path) -> None:
-    """The table, what was noticed, and the page of each run that has one."""
+    """Print the table and what was noticed, and update the page of each run that has one."""
     console = plain_console()
     together = max(1, (console.width - NAMES_WIDTH) // RUN_WIDTH)
     for start in range(0, len(results), together):

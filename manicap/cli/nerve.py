@@ -47,8 +47,8 @@ def nerve(
 ) -> None:
     """Draw an atlas and its Čech nerve, and count holes: components, loops, cavities.
 
-    A shape is covered by charts that an atlas autoencoder learns; charts that share a point are joined. A run brings
-    its own charts, and the test frames of its game are the points.
+    An atlas autoencoder learns charts that cover a shape; charts that share a point are joined. For a trained run, its
+    own charts are used and the points are the test frames of its game.
 
     The circle of the paper's Figure 1: manicap nerve --shape circle
 
@@ -57,19 +57,19 @@ def nerve(
     Args:
         run: Directory of a run of dim-ua or dim-uac+.
         shape: circle, sphere, torus, or a NumPy file with points [n, C].
-        charts: Charts of the atlas; the shape's own number if absent, 12 for a file.
-        dimension: Dimension of the charts; the shape's own if absent, one less than the space for a file.
+        charts: Number of charts; if omitted, the shape's own number, or 12 for a file.
+        dimension: Dimension of the charts; if omitted, the shape's own, or one less than the space for a file.
         threshold: Membership above which a point belongs to a chart.
         seed: Seed of the points, the initial weights and the batches.
-        points: Points drawn from a shape.
+        points: Number of points drawn from a shape.
         fit: How the atlas is fitted.
-        output: The drawing; nerve.svg beside the run, or SHAPE-nerve.svg here, if absent.
-        probe_steps: Steps of play whose test frames are a run's points.
-        threads: CPU threads; OMP_NUM_THREADS or all cores if absent.
-        data_dir: Where stores live.
+        output: File of the drawing; if omitted, nerve.svg in the run's directory, or SHAPE-nerve.svg here.
+        probe_steps: Steps of play; their test frames are the points of a run.
+        threads: CPU threads; OMP_NUM_THREADS or all cores if omitted.
+        data_dir: Where stores are kept.
     """
     if (run is None) == (shape is None):
-        raise UserError("say one of them: a run, or --shape circle|sphere|torus|FILE.npy")
+        raise UserError("give either a run or --shape circle|sphere|torus|FILE.npy")
     set_threads(threads)
     cloud: NDArray[np.floating]
     membership: NDArray[np.floating]
@@ -87,7 +87,7 @@ def nerve(
         path = output or Path(f"{subject}-nerve.svg")
         facts = {"seed": seed, "points": len(cloud), "charts": charts, "dimension": dimension}
         facts["reconstruction_error"] = round(atlas.error, 4)
-        highest = min(dimension, 2)  # a surface has no holes of more dimensions than its own
+        highest = min(dimension, 2)  # a surface has no holes of a higher dimension than its own
     chosen = build_nerve(membership, threshold, highest)
     sweep = sweep_thresholds(membership, max_dimension=highest)
     said = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in facts.items())
@@ -122,12 +122,12 @@ def _cloud(
     except (OSError, ValueError, EOFError) as error:
         raise UserError(f"cannot read points from {shape}: {reason(error)}") from None
     if not isinstance(points, np.ndarray) or points.ndim != 2:
-        raise UserError(f"{shape} must hold one array of points [n, C], got {getattr(points, 'shape', 'several')}")
+        raise UserError(f"{shape} must contain one array of points [n, C], got {getattr(points, 'shape', 'several')}")
     return points, charts or 12, dimension or max(points.shape[1] - 1, 1)
 
 
 def _table(title: str, sweep: list[Nerve]) -> Table:
-    table = Table(title=title, caption="a hole that stays over many thresholds is more than an accident of one")
+    table = Table(title=title, caption="a hole that persists over many thresholds is unlikely to be an artifact of one")
     for name in ("threshold", "Betti numbers", "charts", "edges", "triangles"):
         table.add_column(name, justify="right")
     for found in sweep:

@@ -60,8 +60,8 @@ def run(
         options: What else to measure.
         execution: How to run it.
         domain: What to learn from: atari, images, or package.module:Name. Implied by --game and --dataset.
-        preset: quick (minutes on two cores), standard (an hour or two; on images a GPU) or paper (the paper's
-            setting). Other flags change single values of the preset.
+        preset: quick (minutes on two cores), standard (an hour or two; images need a GPU) or paper (the paper's
+            setting). Other flags override single values of the preset.
         seeds: Seeds, one run each.
         runs_dir: Where runs are kept.
         data_dir: Where stores and datasets are kept.
@@ -69,7 +69,7 @@ def run(
     shared = {name: getattr(evaluation, name) for name in find_domain(domain).shared_fields}
     plain = plain_config(replace(config, **shared))
     run_dirs = run_job(plain, evaluation, seeds, execution, runs_dir, data_dir, options, show=write_page)
-    if not run_dirs:  # a process of torchrun other than the first
+    if not run_dirs:  # under torchrun, every process but the first
         return
     results = [RunResult.read(run_dir / "result.json") for run_dir in run_dirs]
     console = plain_console()
@@ -86,7 +86,7 @@ def run_for_arguments(arguments: list[str]) -> Callable[..., None]:
 
 def _run_on(name: str, arguments: list[str]) -> Callable[..., None]:
     domain, preset = find_domain(name), chosen_preset(arguments, "quick")
-    # The seeds are the job's; what both halves share is the evaluation's.
+    # The seeds belong to the job; what config and evaluation share belongs to the evaluation.
     config = default_config(name, arguments, preset, fixed=("seed", *domain.shared_fields))
     return with_types(
         run,
@@ -121,17 +121,17 @@ def evaluate(
     threads: Threads | None = None,
     data_dir: Path = DATA_DIR,
 ) -> None:
-    """Probe the encoder of a finished run. Each way of probing is measured once and kept beside the run.
+    """Probe the encoder of a finished run. Each way of probing is measured once and kept in the run's directory.
 
     At the width that all methods share: manicap evaluate RUN --probe-input backbone
 
-    By nearest neighbours: manicap evaluate RUN --probe knn
+    With nearest neighbours: manicap evaluate RUN --probe knn
 
     Args:
         run: Directory of the run.
         config: How to probe it.
-        beside: Another run, probed in the same way and shown in its own column. A run of `supervised` is the ceiling.
-        threads: CPU threads; OMP_NUM_THREADS or all cores if absent.
+        beside: Another run to probe in the same way and show in its own column. A `supervised` run gives the ceiling.
+        threads: CPU threads; OMP_NUM_THREADS or all cores if omitted.
         data_dir: Where stores and datasets are kept.
     """
     runs = (run,) if beside is None else (run, beside)

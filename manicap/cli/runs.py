@@ -6,6 +6,6 @@ from pathlib import Path
 
 
 def run_dirs_in(words: Sequence[str]) -> list[Path]:
-    """Words that are directories of runs; a word may be anything, such as too long for a path."""
+    """Words that are directories of runs. A word may be anything, even too long for a path."""
     found = (word for word in words if not word.startswith("-") and os.path.isfile(os.path.join(word, "config.toml")))
     return [Path(word) for word in found]

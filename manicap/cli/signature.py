@@ -2,7 +2,7 @@
 
     run = with_types(run, config=default_config, evaluation=default_evaluation)
 
-gives `run` again, with the types of these defaults in its signature: what the parser makes flags of.
+returns `run` with the types of these defaults in its signature, from which the parser makes flags.
 """
 
 import inspect
@@ -47,7 +47,7 @@ def value_of(flag: str, arguments: list[str]) -> str | None:
 
 
 def chosen_preset(arguments: list[str], default: PresetName) -> PresetName:
-    """The preset that the arguments name; of a wrong one the parser will complain."""
+    """The preset that the arguments name; the parser reports an unknown one."""
     found: Any = value_of("--preset", arguments)
     return found if found in PRESETS else default
 
@@ -62,7 +62,7 @@ def chosen_domain(arguments: list[str]) -> str:
 
 
 def default_config(domain: str, arguments: list[str], preset: PresetName, fixed: tuple[str, ...] = ()) -> RunConfig:
-    """The preset's values as the parser's defaults; `fixed` fields have no flag. What has no default must be given."""
+    """The preset's values as the parser's defaults. `fixed` fields have no flag; those with no default are required."""
     found = find_domain(domain)
     method = value_of("--method", arguments) or found.default_method
     subject = value_of(f"--{found.subject_field}", arguments)
@@ -79,7 +79,7 @@ def _for_parser(config: RunConfig, fixed: tuple[str, ...]) -> RunConfig:
     hints = [(field.name, field.type, field.default) for field in fields(config_type) if field.name in fixed]
     hidden = [(name, Annotated[hint, tyro.conf.Fixed], default) for name, hint, default in hints]
     config_type = make_dataclass(config_type.__name__, hidden, bases=(config_type,), frozen=True, kw_only=True)
-    default = object.__new__(config_type)  # not the constructor, which would look up a game that is to be given
+    default = object.__new__(config_type)  # not the constructor, which would look up a game that is not known yet
     for field in fields(config_type):
         object.__setattr__(default, field.name, getattr(config, field.name))
     return default

@@ -34,8 +34,8 @@ def pretrain(
 ) -> None:
     """Train an encoder without labels.
 
-    Collects the game if it is not on disk yet, trains, and leaves the encoder in the run's directory. Stop it at any
-    moment, by Ctrl-C or otherwise: the same call goes on where it was and ends with the same bytes.
+    Collects the game if it is not on disk yet, trains, and saves the encoder in the run's directory. Stop at any time,
+    with Ctrl-C or otherwise. Rerun the command to resume; the result is bit-identical to an uninterrupted run.
 
     A quick run: manicap pretrain --game pong --method dim-c+ --preset quick
 
@@ -47,11 +47,11 @@ def pretrain(
         config: What to train.
         execution: How to run it.
         domain: What to learn from: atari, images, or package.module:Name. Implied by --game and --dataset.
-        preset: quick (minutes on two cores), standard (an hour or two), paper (Tables 3 and 4 of
-            arXiv 2405.13848). Other flags change single values of it.
-        name: Directory of the run under runs-dir; made from the config if absent.
-        runs_dir: Where runs live.
-        data_dir: Where stores live.
+        preset: quick (minutes on two cores), standard (an hour or two) or paper (Tables 3 and 4 of
+            arXiv 2405.13848). Other flags override single values of the preset.
+        name: Directory of the run under runs-dir; derived from the config if omitted.
+        runs_dir: Where runs are kept.
+        data_dir: Where stores are kept.
     """
     plain = plain_config(config)
     run_dir = runs_dir / (name or plain.run_name)
@@ -59,7 +59,7 @@ def pretrain(
 
 
 def for_arguments(arguments: list[str]) -> Callable[..., None]:
-    """`pretrain` with the flags of the domain and the method, and the defaults of the preset, of the arguments."""
+    """`pretrain` with the flags of the domain and method, and the defaults of the preset, that the arguments name."""
     name, preset = chosen_domain(arguments), chosen_preset(arguments, "standard")
     config = default_config(name, arguments, preset)
     return with_types(pretrain, config=config, domain=(str, name), preset=(PresetName, preset))
@@ -69,14 +69,14 @@ pretrain.for_arguments = for_arguments  # type: ignore[attr-defined]
 
 
 def resume(run: RunPath, execution: Execution, data_dir: Path = DATA_DIR) -> None:
-    """Go on with an interrupted run. Its directory is all that is needed; a finished run answers at once.
+    """Resume an interrupted run. Only its directory is needed; a finished run returns at once.
 
-    Logs and diagnoses as often as the run was begun with, unless told otherwise.
+    The intervals of logging and diagnostics are those the run was started with, unless set here.
 
     Args:
         run: Directory of the run.
         execution: How to run it.
-        data_dir: Where stores live.
+        data_dir: Where stores are kept.
     """
     if not run.is_dir():
         raise UserError(f"there is no run at {run}")
@@ -86,13 +86,13 @@ def resume(run: RunPath, execution: Execution, data_dir: Path = DATA_DIR) -> Non
 def finish_run(config: RunConfig, run_dir: Path, execution: Execution, data_dir: Path) -> None:
     was_finished = (run_dir / "encoder.json").is_file()
     train_run(config, run_dir, execution, data_dir, observe=measure_batch)
-    state = "was finished before" if was_finished else "is finished"
+    state = "was already finished" if was_finished else "is finished"
     forced = " (--force resumes a run and never changes a finished one)" if was_finished and execution.force else ""
     print(f"{run_dir} {state}{forced}: its encoder is encoder.safetensors")
 
 
 def methods() -> None:
-    """Show the methods: what each is, and what it learns from."""
+    """List the methods: what each one is, and what it learns from."""
     table = Table()
     table.add_column("method", no_wrap=True)
     table.add_column("learns from", no_wrap=True)

@@ -162,7 +162,7 @@ def test_evaluate_takes_the_flags_of_image_runs(job, capsys):
 
 def test_resume_finds_an_image_run_finished(job, capsys):
     main(["resume", str(job["simclr"][0])])
-    assert "was finished before" in capsys.readouterr().out
+    assert "was already finished" in capsys.readouterr().out
 
 
 def test_the_2021_protocol_needs_the_weights_that_it_chooses(job, image_folder, tmp_path):
