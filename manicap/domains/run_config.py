@@ -3,6 +3,7 @@
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, Literal
 
 from manicap.algorithms import find_method
@@ -85,7 +86,11 @@ def find_method_for(domain: str, name: str) -> type[Method]:
 
 def typed_config(domain: str, method: str) -> type[RunConfig]:
     """The config of the domain with the method's own `settings`: what command line and reader parse."""
-    base, settings = find_domain(domain).config_type, find_method_for(domain, method).settings_type
+    return _with_settings(find_domain(domain).config_type, find_method_for(domain, method).settings_type)
+
+
+@cache  # to make a dataclass takes longer than to read a result
+def _with_settings(base: type[RunConfig], settings: type[Settings]) -> type[RunConfig]:
     fields = [("settings", settings, field(default_factory=settings))]
     return dataclasses.make_dataclass(base.__name__, fields, bases=(base,), frozen=True, kw_only=True)
 
