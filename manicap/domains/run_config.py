@@ -90,7 +90,7 @@ def typed_config(domain: str, method: str) -> type[RunConfig]:
 
 
 @cache  # to make a dataclass takes longer than to read a result
-def _with_settings(base: type[RunConfig], settings: type[Settings]) -> type[RunConfig]:
+def _with_settings(base: Any, settings: Any) -> type[RunConfig]:
     fields = [("settings", settings, field(default_factory=settings))]
     return dataclasses.make_dataclass(base.__name__, fields, bases=(base,), frozen=True, kw_only=True)
 
