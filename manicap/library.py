@@ -61,7 +61,7 @@ def evaluate(
     data_dir: Path | str = DATA_DIR,
     quiet: bool = False,
 ) -> Evaluation:
-    """Probe a frozen encoder on a game or on images, and return its scores with all that they depend on.
+    """Probe a frozen encoder on a game or on images, and return its scores with everything they depend on.
 
         evaluation = manicap.evaluate(my_encoder, game="pong")       # uint8 frames [B, 1, 210, 160] -> features [B, F]
         manicap.evaluate(my_encoder, dataset="cifar10", probe="knn")  # uint8 images [B, 3, 32, 32] -> features [B, F]
@@ -69,21 +69,21 @@ def evaluate(
 
     Args:
         encoder: An `nn.Module` in eval mode, or any function of NumPy arrays; wrap it in
-            `manicap.probing.FrameEncoder` to say more about its input.
+            `manicap.probing.FrameEncoder` to specify its input format.
         game: Game, under any of its usual names.
         dataset: cifar10, stl10, or the path of a folder with train/CLASS/*.png and test/CLASS/*.png.
         bench: A store of your own, split: `manicap.probing.PlayBench(manicap.open_store(path), protocol="reference")`.
             It has its own protocol, annotation set and seed.
-        probe: `linear` (the protocol's), `knn`, on games also `logistic` (converged) or a function that builds a probe.
+        probe: `linear` (the protocol's) or `knn`; on games also `logistic` (converged) or a probe-building function.
         protocol: On games `fixed`, or `reference` for the 2019 code's behaviour; on images `clean`.
-        annotation_set: `ari-2019`, `ari-2020` or `corrected`, for games.
-        steps: Steps of play to probe on; collected into `data_dir` if they are not there.
-        seed: Seed of the splits, of the probe and of the projection.
+        annotation_set: `ari-2019`, `ari-2020` or `corrected`; games only.
+        steps: Steps of play to probe on; collected into `data_dir` if not there yet.
+        seed: Random seed of the splits, the probe and the projection.
         width: Project the features to this many dimensions by a seeded random orthogonal map; games only.
         input: Frames as `uint8`, `float` (in [0, 1]) or `normalized` (from -1 to 1).
         floors: What to compare with: names (`majority`), or a dict from a name to `"majority"`, to another encoder,
             which is probed in the same way, or to an `Evaluation`.
-        cache_dir: Where features are cached; nowhere if absent.
+        cache_dir: Where to cache features; they are not cached if omitted.
         data_dir: Where stores and datasets are kept.
         quiet: Show no progress.
     """
@@ -94,13 +94,13 @@ def evaluate(
     allow_plugins([probe] if isinstance(probe, str) else [])
     if dataset is not None:
         if game is not None or bench is not None:
-            raise UserError("say one of them: a game, a bench, or a dataset")
+            raise UserError("give only one of game, bench and dataset")
         if width is not None:
-            raise UserError("features of images are not projected: leave out width")
+            raise UserError("width is for games only: features of images are not projected")
         return _on_images(frozen, dataset, probe, protocol or "clean", seed, named, Path(data_dir), quiet)
     entry = None if game is None else find_game(game)
     if bench is None:
-        # Mistakes are told before minutes of play.
+        # Report mistakes before minutes of play.
         rules, entry = find_protocol(protocol or "fixed"), entry or find_game("pong")
         annotations(entry, annotation_set)
         if isinstance(probe, str):
@@ -114,7 +114,7 @@ def evaluate(
 
 
 def _require_same_bench(bench: PlayBench, game: Game | None, protocol: str | None, asked: Mapping[str, Any]) -> None:
-    """A bench is split and labelled already: what is asked for beside it must be what it has."""
+    """A bench is already split and labelled: other arguments must agree with it."""
     store = bench.store
     if game is not None and game.name != store.config.game:
         raise UserError(f"{store.path} is a store of {store.config.game}, not of {game.name}")
@@ -126,7 +126,7 @@ def _require_same_bench(bench: PlayBench, game: Game | None, protocol: str | Non
         own["protocol"], chosen["protocol"] = bench.protocol.name, protocol
     for key, value in chosen.items():
         if value != own[key]:
-            raise UserError(f"the bench has {key} {own[key]}, not {value}: say it where the bench is made")
+            raise UserError(f"the bench has {key} {own[key]}, not {value}: set it when creating the bench")
 
 
 def _on_images(
@@ -164,7 +164,7 @@ def _name_floors(floors: Floors) -> dict[str, Any]:
     for floor in named.values():
         if isinstance(floor, str) and floor != "majority":
             raise UserError(
-                f"unknown floor {floor!r}; by name there is only 'majority'; give an encoder as"
+                f"unknown floor {floor!r}; the only named floor is 'majority'; pass an encoder as"
                 " floors={'untrained': encoder}"
             )
     return named
@@ -190,7 +190,7 @@ def pretrain(
         method: Name of the method, see `manicap.methods()`; or `package.module:Name`.
         preset: quick (minutes on two cores), standard or paper.
         domain: What to learn from; implied by `game=` and `dataset=`.
-        name: Directory of the run under `runs_dir`; made from the config if absent.
+        name: Directory of the run under `runs_dir`; derived from the config if omitted.
         runs_dir: Where runs are kept.
         data_dir: Where stores and datasets are kept.
         execution: Device, threads, checkpoints: `manicap.Execution(threads=2, quiet=True)`.
@@ -256,11 +256,11 @@ def compare(
 
     Args:
         runs: Directories of the runs.
-        metric: What to compare; the domain's first if absent: f1, accuracy.
-        baseline: Method that the others are paired with; the best if absent.
-        allow_mismatch: Compare what cannot be ranked.
+        metric: What to compare (f1, accuracy); the domain's first metric if omitted.
+        baseline: Method to pair the others with; the best if omitted.
+        allow_mismatch: Compare runs that cannot be ranked.
         data_dir: Where stores and datasets are kept.
-        threads: CPU threads; OMP_NUM_THREADS or all cores if absent.
+        threads: CPU threads; OMP_NUM_THREADS or all cores if omitted.
         quiet: Show no progress.
         evaluation: Changes to the way the runs were probed: `probe="knn"`.
     """
@@ -287,7 +287,7 @@ def diagnose(
     Args:
         run: Directory of the run.
         data_dir: Where stores and datasets are kept.
-        threads: CPU threads; OMP_NUM_THREADS or all cores if absent.
+        threads: CPU threads; OMP_NUM_THREADS or all cores if omitted.
         quiet: Show no progress.
         config: What to measure on: `probe_steps=12_000` for games, `images=2_000` for images.
     """
@@ -311,7 +311,7 @@ def load(run: Path | str) -> FinishedRun:
 
 
 def methods() -> dict[str, str]:
-    """Every method with a line about it.
+    """Every method, with a one-line description.
 
     for name, line in manicap.methods().items():
         print(name, line)
@@ -320,7 +320,7 @@ def methods() -> dict[str, str]:
 
 
 def games() -> dict[str, str]:
-    """Every Atari game with a line about it: its title, its annotated variables, the tables that have it.
+    """Every Atari game, with a one-line description: its title, its annotated variables, the tables that include it.
 
     print(manicap.games()["pong"])
     """
@@ -343,7 +343,7 @@ def build_config(method: str | None, preset: PresetName, domain: str | None, set
     method = method or found.default_method
     subject = settings.get(found.subject_field, found.default_subject)
     if subject is None:
-        raise UserError(f"say what to learn from: {found.subject_field}='{found.example_subject}'")
+        raise UserError(f"give what to learn from, such as {found.subject_field}='{found.example_subject}'")
     values = to_dict(found.preset(preset, str(subject), method, settings))
     own = {item.name for item in fields(find_method(method).settings_type)}
     for key, value in settings.items():

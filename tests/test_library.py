@@ -93,11 +93,11 @@ def test_any_encoder_is_probed_on_images(image_folder):
 
 
 def test_mistakes_are_user_errors():
-    with pytest.raises(manicap.UserError, match="say one of them"):
+    with pytest.raises(manicap.UserError, match="give only one of"):
         manicap.evaluate(lambda frames: frames, game="pong", dataset="cifar10")
     with pytest.raises(manicap.UserError, match="unknown setting 'unit'; did you mean 'units'"):
         manicap.pretrain("st-dim", game="pong", unit=8)
-    with pytest.raises(manicap.UserError, match="say what to learn from: game='pong'"):
+    with pytest.raises(manicap.UserError, match="give what to learn from, such as game='pong'"):
         manicap.pretrain("st-dim")
     with pytest.raises(manicap.UserError, match="must be a function from frames to features"):
         manicap.evaluate("resnet", game="pong")

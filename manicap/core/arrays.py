@@ -1,4 +1,4 @@
-"""Named arrays in one compressed file, read only if it is the one that was written."""
+"""Named arrays in one compressed file, which is read only if its hash is unchanged."""
 
 import hashlib
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from manicap.core.files import atomic_write
 
 
 def write_arrays(path: Path, arrays: Mapping[str, Any]) -> str:
-    """Write an .npz file atomically; its sha256."""
+    """Write an .npz file atomically and return its sha256."""
     buffer = BytesIO()
     plain: dict[str, Any] = {name: np.asarray(values) for name, values in arrays.items()}
     np.savez_compressed(buffer, **plain)
@@ -23,7 +23,7 @@ def write_arrays(path: Path, arrays: Mapping[str, Any]) -> str:
 
 
 def read_arrays(path: Path, sha256: str) -> dict[str, NDArray[Any]]:
-    """The arrays of a file with this hash, or a `UserError`."""
+    """Read the arrays of a file with this hash, or raise a `UserError`."""
     remedy = "remove the results beside it and evaluate again"
     try:
         content = path.read_bytes()

@@ -7,8 +7,8 @@
 
     write_toml(path, config);  read_toml(path, StoreConfig);  config_hash(config)
 
-Every number has a range (`core.ranges`), and a config may define `problems(self) -> list[str]` for what one field alone
-does not tell. All problems of a file (unknown keys, wrong types, values out of range, the config's own) are shown
+Every number has a range (`core.ranges`), and a config may define `problems(self) -> list[str]` for checks that involve
+several fields. All problems of a file (unknown keys, wrong types, values out of range, the config's own) are reported
 together in one `UserError`.
 """
 
@@ -38,7 +38,7 @@ Result = TypeVar("Result")
 
 
 def to_dict(config: Any) -> dict[str, Any]:
-    """Plain nested dict; None fields are left out, because TOML has no null."""
+    """Plain nested dict; None fields are omitted, because TOML has no null."""
 
     def plain(value: Any) -> Any:
         if dataclasses.is_dataclass(value):
@@ -79,9 +79,9 @@ def from_dict(cls: type[Config], values: Mapping[str, Any], source: str = "confi
 
 
 def config_problems(config: Any, prefix: str | None = None) -> list[str]:
-    """Fields of a wrong type or out of range, in the config and in those inside it, and what their `problems()` say.
+    """Fields of a wrong type or out of range, in the config and in nested ones, and what their `problems()` report.
 
-    With a prefix, fields are named by their place in a file (`settings.units`), otherwise as flags are (`units`).
+    With a prefix, fields are named by their place in a file (`settings.units`), otherwise like flags (`units`).
     """
     found: list[str] = []
     hints = _hints(typing.cast(Hashable, type(config)))
@@ -106,7 +106,7 @@ def value_problems(hint: Any, value: Any, name: str, prefix: str | None = None) 
         return found
     if origin in (typing.Union, types.UnionType):
         attempts = [value_problems(option, value, name, prefix) for option in arguments]
-        # None is an option of most: what is wrong with a number is said by the other.
+        # Most unions are with None: the other option says what is wrong with a number.
         return [] if [] in attempts else attempts[0]
     if origin is typing.Literal:
         return [] if value in arguments else [_unknown(place, value, arguments)]
@@ -122,7 +122,7 @@ def value_problems(hint: Any, value: Any, name: str, prefix: str | None = None) 
     if hint is float and type(value) is not bool and isinstance(value, int | float):
         return [] if abs(value) < math.inf else [f"{place} must be a finite number, got {value}"]
     if hint in _PLAIN and not _is_plain(value, hint):
-        kind = "" if type(value).__module__ == "builtins" else f" ({type(value).__name__})"  # NumPy's 3 is no int
+        kind = "" if type(value).__module__ == "builtins" else f" ({type(value).__name__})"  # NumPy's 3 is not an int
         return [f"{place} {_WRONG_TYPE} {hint.__name__}, got {shown(value)}{kind}"]
     return []
 
@@ -143,7 +143,7 @@ def check_arguments(function: Callable[..., Any], values: Mapping[str, Any]) -> 
 
 
 def checked(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
-    """Decorator of a public function: its arguments are checked by their types and ranges before it is called."""
+    """Decorator for a public function: checks the types and ranges of its arguments before calling it."""
     signature = inspect.signature(function)
 
     @functools.wraps(function)
@@ -166,7 +166,7 @@ def _unknown(name: str, value: Any, choices: tuple[Any, ...]) -> str:
 
 
 def _is_plain(value: Any, hint: type) -> bool:
-    """A value of the type. True is no int, and neither is what Python can hold but not print (2 to the 20,000)."""
+    """Whether a value is of the type. True is not an int, nor is a number too long to print (2 to the 20,000)."""
     if hint is int:
         return isinstance(value, int) and not isinstance(value, bool) and value.bit_length() <= LARGEST_BITS
     return isinstance(value, hint)
@@ -178,7 +178,7 @@ def _hints(cls: Hashable) -> dict[str, Any]:
 
 
 def _item_hints(arguments: tuple[Any, ...], count: int) -> tuple[Any, ...] | None:
-    """Types of a tuple's items; None if it must have another number of them."""
+    """Types of a tuple's items; None if the tuple must have a different length."""
     if arguments[-1] is Ellipsis:
         return arguments[:1] * count
     return arguments if len(arguments) == count else None
@@ -233,7 +233,7 @@ def _convert(hint: Any, value: Any, name: str, problems: list[str]) -> Any:
 
 
 def _convert_union(options: tuple[Any, ...], value: Any, name: str, problems: list[str]) -> Any:
-    """The first option that takes the value; of several dataclasses, the one whose keys fit."""
+    """The first option that accepts the value; among several dataclasses, the one whose keys match."""
     attempts: list[list[str]] = []
     for option in options:
         if option is type(None):

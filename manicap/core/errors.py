@@ -6,15 +6,15 @@ from collections.abc import Iterable
 
 
 class UserError(ValueError):
-    """A mistake of the user's: the command line prints the sentence alone and exits with 2."""
+    """A mistake by the user: the command line prints only the message and exits with code 2."""
 
 
 class Failure(Exception):
-    """Something outside the program went wrong (a killed worker, a lost process): one sentence, exit code 1."""
+    """Something outside the program failed (a killed worker, a lost process): one sentence, exit code 1."""
 
 
 class Interruption(Exception):
-    """A signal asked the program to stop, and it did so in good order; the exit code says which, as shells do."""
+    """A signal asked the program to stop, and it shut down cleanly; the exit code names the signal, as in shells."""
 
     def __init__(self, signal_number: int, sentence: str) -> None:
         super().__init__(sentence)

@@ -1,7 +1,7 @@
 """Files that are either whole or absent: atomic writes, hashes, locks.
 
-A file is written under a scratch name, `.NAME.xxxxxxxx.scratch`, and locked while it is: `remove_scratch` takes away
-what a killed process has left, and nothing that somebody is still writing.
+A file is written under a scratch name, `.NAME.xxxxxxxx.scratch`, and locked while it is being written.
+`remove_scratch` removes what a killed process left behind, and nothing that is still being written.
 """
 
 import contextlib
@@ -22,17 +22,17 @@ SCRATCH_SUFFIX = ".scratch"
 
 
 def atomic_write(path: Path, content: bytes) -> None:
-    """Write `content` so that a reader, or a crash, sees the old file or the new one and never a part."""
+    """Write `content` so that after a crash, and to any reader, the file is either the old one or the new one."""
     with atomic_file(path) as file:
         file.write(content)
 
 
 @contextlib.contextmanager
 def atomic_file(path: Path) -> Iterator[IO[bytes]]:
-    """A file to write into that takes the place of `path`, whole and on disk, when the block ends without an error."""
+    """A file to write to that replaces `path`, complete and on disk, when the block ends without an error."""
     _refuse_device(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    # Whoever writes a file again clears what a killed writer of it has left, wherever it is.
+    # Writing a file again also removes what a killed writer of it left behind.
     _remove_unlocked(path.parent.glob(f".{glob.escape(path.name)}.*{SCRATCH_SUFFIX}"))
     handle, scratch = _open_scratch(path)
     try:
@@ -40,8 +40,8 @@ def atomic_file(path: Path) -> Iterator[IO[bytes]]:
             yield file
             file.flush()
             os.fsync(file.fileno())
-            os.fchmod(file.fileno(), 0o666 & ~_umask())  # mkstemp makes 0600: unreadable for others on a shared disk
-            os.replace(scratch, path)  # before the file is closed, which ends its lock
+            os.fchmod(file.fileno(), 0o666 & ~_umask())  # mkstemp creates 0600: unreadable to others on a shared disk
+            os.replace(scratch, path)  # before the file is closed, which releases its lock
     except BaseException:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(scratch)
@@ -56,11 +56,11 @@ def _open_scratch(path: Path) -> tuple[int, str]:
         fcntl.flock(handle, fcntl.LOCK_EX)
         if os.fstat(handle).st_nlink:
             return handle, scratch
-        os.close(handle)  # `remove_scratch` came between the two calls
+        os.close(handle)  # `remove_scratch` ran between the two calls
 
 
 def remove_scratch(directory: Path) -> list[Path]:
-    """Remove the scratch files below `directory` that killed processes have left; which they were."""
+    """Remove the scratch files that killed processes left below `directory`, and return their paths."""
     return _remove_unlocked(directory.rglob(f".*{SCRATCH_SUFFIX}"))
 
 
@@ -72,7 +72,7 @@ def _remove_unlocked(paths: Iterable[Path]) -> list[Path]:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 path.unlink()
                 removed.append(path)
-        except (BlockingIOError, FileNotFoundError, PermissionError):  # being written, written by now, or another's
+        except (BlockingIOError, FileNotFoundError, PermissionError):  # being written, already gone, or another user's
             continue
     return removed
 
@@ -84,9 +84,9 @@ def sync_file(path: Path) -> None:
 
 
 def _refuse_device(path: Path) -> None:
-    """The rename would put a file in the place of a device or a FIFO."""
+    """Renaming would replace a device or a FIFO by a file."""
     if path.exists() and not path.is_file():
-        raise UserError(f"{path} is {'a directory' if path.is_dir() else 'no regular file'} and cannot be written")
+        raise UserError(f"{path} is {'a directory' if path.is_dir() else 'not a regular file'} and cannot be written")
 
 
 def sync_directory(directory: Path) -> None:
@@ -99,10 +99,10 @@ def sync_directory(directory: Path) -> None:
 
 
 def require_space(directory: Path, num_bytes: int, what: str) -> None:
-    """Refuse what cannot fit into `directory` before a byte of it is written."""
+    """Raise a `Failure` before anything is written if `directory` has too little free space."""
     free = shutil.disk_usage(directory).free
     if num_bytes > free:
-        raise Failure(f"{what} need {_gigabytes(num_bytes)}, and {_gigabytes(free)} are free in {directory}")
+        raise Failure(f"{what} need {_gigabytes(num_bytes)}, but only {_gigabytes(free)} are free in {directory}")
 
 
 def _gigabytes(num_bytes: int) -> str:
@@ -110,7 +110,7 @@ def _gigabytes(num_bytes: int) -> str:
 
 
 def publish_directory(scratch: Path, final: Path) -> None:
-    """Rename a directory of files into place once all of it is on disk: a power cut leaves it whole or absent."""
+    """Rename a directory of files into place once all of it is on disk: after a power cut it is complete or absent."""
     for path in scratch.iterdir():
         sync_file(path)
     sync_directory(scratch)
@@ -119,27 +119,27 @@ def publish_directory(scratch: Path, final: Path) -> None:
 
 
 def file_stamp(path: Path) -> dict[str, int]:
-    """What changes when a file is written to: its size, its time stamp, and the time of its last change of any kind.
+    """What changes when a file is written to: its size, its modification time, and its change time.
 
-    Programs can set a time stamp back; nobody can set the last one (ctime).
+    Programs can reset the modification time, but not the change time (ctime).
     """
     status = path.stat()
     return {"bytes": status.st_size, "mtime_ns": status.st_mtime_ns, "ctime_ns": status.st_ctime_ns}
 
 
 def write_json(path: Path, value: Any) -> None:
-    """Write `value` atomically as readable JSON with sorted keys: equal values, equal bytes."""
+    """Write `value` atomically as readable JSON with sorted keys: equal values give equal bytes."""
     atomic_write(path, (json.dumps(value, indent=1, sort_keys=True) + "\n").encode())
 
 
 def sha256_file(path: Path) -> str:
-    """Hex sha256 of a file, read in pieces."""
+    """Hex sha256 of a file, read in chunks."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def sha256_slice(path: Path, start: int, stop: int) -> str:
-    """Hex sha256 of the bytes start .. stop-1 of a file, read in pieces."""
+    """Hex sha256 of the bytes start .. stop-1 of a file, read in chunks."""
     digest = hashlib.sha256()
     with path.open("rb") as file:
         file.seek(start)
@@ -151,9 +151,9 @@ def sha256_slice(path: Path, start: int, stop: int) -> str:
 
 @contextlib.contextmanager
 def exclusive_lock(path: Path, on_wait: Callable[[], None]) -> Iterator[None]:
-    """Hold an advisory lock on `path`, calling `on_wait` first if another process has it.
+    """Hold an advisory lock on `path`, calling `on_wait` first if another process holds it.
 
-    The kernel drops the lock when its holder dies, so a killed process blocks nobody.
+    The kernel releases the lock when its holder dies, so a killed process blocks nobody.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a") as file:

@@ -4,7 +4,7 @@
         once(("images", path), lambda: open_images(path))     # opened
         once(("images", path), lambda: open_images(path))     # the same object
 
-Outside of a job everything is opened, and so verified, whenever it is asked for.
+Outside a job, data is opened, and so verified, on every call.
 """
 
 from collections.abc import Callable, Hashable, Iterator
@@ -19,7 +19,7 @@ _opened: ContextVar[dict[Hashable, Any] | None] = ContextVar("opened", default=N
 
 @contextmanager
 def opened_once() -> Iterator[None]:
-    """A job: what is opened in it stays open to its end. Jobs inside of it share what it has opened."""
+    """A job: what is opened in it stays open until it ends. Nested jobs share what it has opened."""
     if _opened.get() is not None:
         yield
         return
@@ -31,7 +31,7 @@ def opened_once() -> Iterator[None]:
 
 
 def once(key: Hashable, open_it: Callable[[], Opened]) -> Opened:
-    """What `open_it` returns, called once per job and key."""
+    """The result of `open_it`, which is called once per job and key."""
     known = _opened.get()
     if known is None:
         return open_it()

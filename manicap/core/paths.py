@@ -1,4 +1,4 @@
-"""Where things live unless a flag says otherwise."""
+"""Default locations of data, runs and reports."""
 
 import os
 from pathlib import Path

@@ -11,7 +11,7 @@ def plain_console() -> Console:
 
 
 def in_columns(head: Sequence[str], rows: Sequence[Sequence[str]], numbers: Collection[str] = ()) -> str:
-    """Aligned lines of plain text, one a row however narrow the terminal is; `numbers` are set to the right."""
+    """Aligned lines of plain text, one per row however narrow the terminal is; `numbers` are right-aligned."""
     widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
     lines = []
     for row in (head, *rows):

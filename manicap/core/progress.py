@@ -1,4 +1,4 @@
-"""Progress of long work: a bar with rate and time left on a terminal, a plain line every tenth otherwise."""
+"""Progress of long tasks: on a terminal a bar with rate and time left, otherwise a plain line every 10 %."""
 
 import sys
 import time
@@ -14,7 +14,7 @@ class Tracker:
     """`with Tracker("collecting pong", total=1000, unit="steps") as tracker: tracker.advance(10)`. Writes to stderr."""
 
     def __init__(self, title: str, total: int, unit: str = "steps", quiet: bool = False, start: int = 0) -> None:
-        """`start` is what was done before (resumed work): counted as done, not in the rate."""
+        """`start` is what was done before (resumed work): it counts as done, but not in the rate."""
         self.title, self.total, self.unit, self.quiet = title, total, unit, quiet
         self.done = start
         self._detail = ""
@@ -53,7 +53,7 @@ class Tracker:
             self._print_line()
 
     def say(self, line: str) -> None:
-        """A line above the bar, or by itself."""
+        """Print a line above the bar, or on its own."""
         if self.quiet:
             return
         if self._bar is not None:

@@ -6,9 +6,9 @@
         epsilon: NonNegative = 5e-4
         momentum: Annotated[float, Range(0, 1)] = 0.99
 
-`core.config.config_problems` checks every field, and every float for NaN and infinity besides. A number without a range
-fails `tests/core/test_ranges.py`. The upper bounds are far above any use: they turn a slip of the keyboard into a
-sentence before it becomes an allocation.
+`core.config.config_problems` checks every field, and rejects NaN and infinity. A number without a range fails
+`tests/core/test_ranges.py`. The upper bounds are far above any practical value: they catch a typo before it becomes an
+allocation.
 """
 
 import math
@@ -19,9 +19,9 @@ from typing import Annotated, Any, Protocol, runtime_checkable
 
 LONGEST_SHOWN = 80
 LONGEST_PATH_SHOWN = 400
-"""A path is there to be copied."""
+"""Long, so that a path can be copied."""
 LARGEST_BITS = 128
-"""Of an integer; beyond, it is described rather than quoted."""
+"""Bits of an integer; a larger one is described rather than quoted."""
 LONGEST_COMPONENT = 100
 LONGEST_NAME = 200
 """Bytes of a run's name: file systems allow 255, and scratch files add a prefix."""
@@ -32,13 +32,13 @@ class Check(Protocol):
     """Metadata of `Annotated` that says what is wrong with a value."""
 
     def problem(self, value: Any) -> str | None:
-        """`must be at least 1`, or None for a value that may be."""
+        """`must be at least 1`, or None for a valid value."""
         ...
 
 
 @dataclass(frozen=True)
 class Range:
-    """Numbers from `low` to `high`; both belong to it, except `low` if `above`."""
+    """Numbers from `low` to `high`, both included; `above` excludes `low`."""
 
     low: float
     high: float
@@ -56,7 +56,7 @@ class Range:
 
 @dataclass(frozen=True)
 class Distinct:
-    """At least one item, none of them twice."""
+    """At least one item, and no duplicates."""
 
     def problem(self, value: Any) -> str | None:
         if not value:
@@ -66,7 +66,7 @@ class Distinct:
 
 @dataclass(frozen=True)
 class PathComponent:
-    """A name for one directory: it stays inside the directory that it is made in, and can be typed and printed."""
+    """The name of one directory: it cannot point outside its parent, and can be typed and printed."""
 
     def problem(self, value: Any) -> str | None:
         if not value or value.strip() != value:
@@ -85,40 +85,40 @@ class PathComponent:
 Count = Annotated[int, Range(1, 10**9)]
 """Steps, epochs, frames, images."""
 BatchSize = Annotated[int, Range(2, 10**6)]
-"""Samples that a loss or a batch normalisation compares with each other: one alone has nothing to be compared with."""
+"""At least 2: losses and batch normalisation compare samples with each other."""
 PlaySteps = Annotated[int, Range(8, 10**9)]
-"""Steps of play for a probe: at least one in each of its 8 lanes."""
+"""Steps of play for a probe: at least one for each of its 8 lanes."""
 Lanes = Annotated[int, Range(1, 1024)]
 """Games played side by side."""
 Width = Annotated[int, Range(1, 2**16)]
 """Units of a layer."""
 HeadCount = Annotated[int, Range(1, 1024)]
 Side = Annotated[int, Range(1, 4096)]
-"""Pixels of an image's side."""
+"""Side of an image in pixels."""
 Seed = Annotated[int, Range(0, 2**63 - 1)]
 Threads = Annotated[int, Range(1, 1024)]
-"""CPU threads, or worker processes. Beyond this torch has been seen to end in a segmentation fault."""
+"""CPU threads, or worker processes. With more, torch has been seen to crash with a segmentation fault."""
 Positive = Annotated[float, Range(0, 1e12, above=True)]
 NonNegative = Annotated[float, Range(0, 1e12)]
-"""Rates and weights. float32 ends at 3e38, and a loss of a few factors comes there sooner."""
+"""Rates and weights. float32 ends at 3e38, and the product of a few factors gets there sooner."""
 VoteTemperature = Annotated[float, Range(0.02, 1e6)]
-"""Of nearest neighbours: exp(cosine / temperature) must be finite in float32, summed over all neighbours."""
+"""Temperature of nearest neighbours: the sum of exp(cosine / temperature) over all must be finite in float32."""
 Fraction = Annotated[float, Range(0, 1)]
 Seeds = Annotated[tuple[Seed, ...], Distinct()]
 RunName = Annotated[str, PathComponent()]
 
 
 def component(text: str, otherwise: str) -> str:
-    """A name of one directory made from any text, which stays as it is where `PathComponent` allows it."""
+    """Any text as the name of one directory; text that `PathComponent` allows is unchanged."""
     name = "".join(letter if _printable(letter) and letter not in "/\\" else "_" for letter in text).lstrip(".- ")
     name = name.encode(errors="replace")[:LONGEST_COMPONENT].decode(errors="ignore").rstrip()
     return name or otherwise
 
 
 def shown(value: Any) -> str:
-    """A value as a sentence quotes it: short, whatever came."""
+    """A value as quoted in a message: short, whatever it is."""
     if isinstance(value, int) and not isinstance(value, bool) and value.bit_length() > LARGEST_BITS:
-        # Python refuses to print integers of more than 4,300 digits.
+        # Python refuses to print integers with more than 4,300 digits.
         return f"a number of about {int(value.bit_length() * math.log10(2)) + 1:,} digits"
     text = str(value)
     if isinstance(value, str | bytes) or not text.isprintable():

@@ -1,4 +1,4 @@
-"""Reading text, TOML and JSON that somebody else may have written, or damaged: a checked value or one `UserError`.
+"""Read text, TOML and JSON that may be foreign or damaged: the result is a checked value or one `UserError`.
 
 read_json(path, "result", {"format": int, "scores": dict}, remedy="evaluate again")
 """
@@ -15,14 +15,14 @@ from manicap.core.errors import UserError
 from manicap.core.ranges import shown
 
 LARGEST_TEXT = 1 << 30
-"""Bytes. Nothing that is written here comes near it."""
+"""In bytes. No file that manicap writes comes near it."""
 
 Keys = Mapping[str, type | tuple[type, ...]]
 """Keys that an object must have, with the types of their values."""
 
 
 def read_text(path: Path, what: str, remedy: str = "") -> str:
-    """The text of a regular file in UTF-8."""
+    """The text of a regular UTF-8 file."""
     advice = f"; {remedy}" if remedy else ""
     try:
         status = path.stat()
@@ -33,7 +33,7 @@ def read_text(path: Path, what: str, remedy: str = "") -> str:
     except (OSError, ValueError) as error:  # ValueError: a NUL in the path
         raise UserError(f"cannot read the {what} {shown(path)}: {reason(error)}{advice}") from None
     if fault:
-        raise UserError(f"{shown(path)} is {fault}, not a {what}{advice}")
+        raise UserError(f"cannot read the {what} {shown(path)}: it is {fault}{advice}")
     try:
         return content.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -54,7 +54,7 @@ def read_json(path: Path, what: str, keys: Keys | None = None, remedy: str = "")
 
 
 def read_json_lines(path: Path, what: str, keys: Keys | None = None, remedy: str = "") -> list[dict[str, Any]]:
-    """The objects of a file with one on each line; none if there is no file."""
+    """The objects of a file with one JSON object per line; none if there is no file."""
     if not path.exists():
         return []
     lines = read_text(path, what, remedy).splitlines()
@@ -70,7 +70,7 @@ def parse_json(text: str, source: Path | str, what: str, keys: Keys | None = Non
     except (ValueError, RecursionError) as error:
         raise UserError(f"{source} is damaged ({reason(error)}){advice}") from None
     if not isinstance(found, dict):
-        raise UserError(f"{source} is not a {what}: it holds a {type(found).__name__}, not an object{advice}")
+        raise UserError(f"{source} is not a {what}: it contains a {type(found).__name__}, not an object{advice}")
     for key, expected in (keys or {}).items():
         if key not in found:
             raise UserError(f"{source} is not a {what}: {key!r} is missing{advice}")
@@ -80,16 +80,16 @@ def parse_json(text: str, source: Path | str, what: str, keys: Keys | None = Non
 
 
 def _fault(status: os.stat_result) -> str:
-    """Why a file is not to be opened; empty if it may be."""
+    """Why a file should not be opened; empty if it may be."""
     if stat.S_ISDIR(status.st_mode):
         return "a directory"
-    if not stat.S_ISREG(status.st_mode):  # a FIFO would wait for a writer for ever
-        return "no regular file"
+    if not stat.S_ISREG(status.st_mode):  # a FIFO would wait for a writer forever
+        return "not a regular file"
     return f"too large ({status.st_size:,} bytes)" if status.st_size > LARGEST_TEXT else ""
 
 
 def reason(error: BaseException) -> str:
-    """Why, in the words of the system: an OSError repeats the path, other errors may say nothing."""
+    """The reason as the system words it: an OSError would repeat the path, other errors may be empty."""
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     if isinstance(error, RecursionError):

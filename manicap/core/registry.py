@@ -1,10 +1,10 @@
-"""Things that are chosen by name: methods, probes, encoders, domains. Ours, and those of other packages.
+"""Things chosen by name: methods, probes, encoders and domains, ours and those of other packages.
 
     METHODS = Registry("method", Method, {"st-dim": STDIM, ...})
     METHODS["st-dim"]
     METHODS["my_package.methods:MyMethod"]      # if the caller has named it: `allow_plugins`
 
-A package offers a thing under a short name with an entry point in the group `manicap.methods` (probes, encoders,
+A package registers a thing under a short name with an entry point in the group `manicap.methods` (probes, encoders,
 domains). Without one, it is named by its import path. A path is imported only if the caller named it in this process:
 a config, a run or an encoder from elsewhere never decides what is imported.
 """
@@ -31,25 +31,25 @@ def is_plugin(name: str) -> bool:
 
 
 def allow_plugins(names: Iterable[str]) -> None:
-    """Import these paths when they are asked for: the caller has named them. Other names are passed over."""
+    """Allow these paths, which the caller has named, to be imported on demand. Other names are ignored."""
     for name in filter(is_plugin, names):
         if not _PATH.fullmatch(name):
-            raise UserError(f"a plug-in is named package.module:Name, got {name!r}")
+            raise UserError(f"a plug-in must be given as package.module:Name, got {name!r}")
         _allowed.add(name)
 
 
 def allowed_plugins() -> tuple[str, ...]:
-    """The import paths that were named, for processes to come."""
+    """The import paths named so far, to pass on to new processes."""
     return tuple(sorted(_allowed))
 
 
 class Registry(Mapping[str, Thing], Generic[Thing]):
-    """Names to things. Iterates over ours and those of entry points; loads a thing when it is asked for."""
+    """A mapping from names to things, ours and those of entry points. Loads a thing on first access."""
 
     def __init__(self, what: str, kind: type, own: Mapping[str, Thing | str]) -> None:
         self.what, self.group = what, f"manicap.{what}s"
         self.kind = kind
-        """What a thing of another package must be an instance or a subclass of."""
+        """The class that a thing of another package must be an instance or a subclass of."""
         self._own = dict(own)
 
     def __getitem__(self, name: str) -> Thing:
@@ -61,7 +61,7 @@ class Registry(Mapping[str, Thing], Generic[Thing]):
         if is_plugin(name):
             if name not in _allowed:
                 raise UserError(
-                    f"the {self.what} {name} is not part of manicap, and a file does not decide what is imported;"
+                    f"the {self.what} {name} is not part of manicap, and a file cannot decide what is imported;"
                     f" name it yourself (--plugin {name}), or install a package that registers it"
                 )
             return self._checked(name, name)
@@ -87,18 +87,18 @@ class Registry(Mapping[str, Thing], Generic[Thing]):
     def _checked(self, name: str, path: str) -> Thing:
         found = _load(path)
         if not (isinstance(found, self.kind) or (isinstance(found, type) and issubclass(found, self.kind))):
-            raise UserError(f"{name} is no {self.what}: {found!r} is not a {self.kind.__name__}")
+            raise UserError(f"{name} is not a {self.what}: {found!r} is not a {self.kind.__name__}")
         return cast(Thing, found)
 
 
 @dataclass(frozen=True)
 class Known:
-    """Metadata of `Annotated` for a field that names a thing of a registry."""
+    """Metadata of `Annotated` for a field that names a thing in a registry."""
 
     registry: "Registry[Any]"
 
     def problems(self, value: str) -> list[str]:
-        """Why there is no such thing: a typo, or a plug-in that nobody named or installed."""
+        """Why there is no such thing: a typo, or a plug-in that was not named or installed."""
         try:
             self.registry[value]
         except UserError as error:
@@ -114,7 +114,7 @@ def _load(path: str) -> Any:
         for part in name.split("."):
             found = getattr(found, part)
     except (ImportError, AttributeError) as error:
-        raise UserError(f"cannot import {path}: {error}; is the package that has it installed?") from error
+        raise UserError(f"cannot import {path}: {error}; is its package installed?") from error
     return found
 
 

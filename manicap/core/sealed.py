@@ -1,9 +1,9 @@
-"""JSON that tells when it was changed: an object that holds the sha256 of the rest of itself.
+"""Tamper-evident JSON: an object that contains the sha256 of the rest of itself.
 
     write_sealed(path, {"format": 1, "score": 0.75})
     read_sealed(path, "result", remedy="evaluate again")      # the same object, or a `UserError`
 
-A flipped digit is still JSON, and a score with one is still a score: only a checksum tells. What counts is the
+With a flipped digit JSON is still JSON and a score still a score: only a checksum detects it. The checksum covers the
 content, not its layout, so a file that was merely re-indented is accepted.
 """
 
@@ -22,15 +22,15 @@ SEAL = "checksum"
 
 def write_sealed(path: Path, value: Mapping[str, Any]) -> None:
     """Write `value` atomically, with its checksum."""
-    plain = json.loads(json.dumps(value))  # as a reader will find it: lists for tuples, text for keys
+    plain = json.loads(json.dumps(value))  # as it will be read: lists for tuples, strings for keys
     write_json(path, {**plain, SEAL: _checksum(plain)})
 
 
 def read_sealed(path: Path, what: str, remedy: str) -> dict[str, Any]:
-    """The object in the file as it was written. `what` names its kind in an error, `remedy` says what to do."""
+    """The object in the file, as it was written. Errors call it `what` and end with `remedy`."""
     found = read_json(path, what, remedy=remedy)
     if SEAL not in found:
-        raise UserError(f"{path} is no {what} of this version (it has no checksum); {remedy}")
+        raise UserError(f"{path} is not a {what} of this version (it has no checksum); {remedy}")
     seal = found.pop(SEAL)
     if seal != _checksum(found):
         raise UserError(f"{path} is damaged (its checksum differs); {remedy}")

@@ -2,8 +2,8 @@
 
     numpy_generator(seed, "collect", "pong", 3)    # the same numbers on every machine, forever
 
-A stream's name is hashed into the entropy of a `numpy.random.SeedSequence`, so that two names never share
-numbers and adding a stream moves no other. torch users seed their generator with `stream_seed`.
+A stream's name is hashed into the entropy of a `numpy.random.SeedSequence`, so two names never share numbers and
+adding a stream changes no other. For torch, seed a generator with `stream_seed`.
 """
 
 import hashlib

@@ -1,4 +1,4 @@
-"""Printing on terminals that cannot show every character: the nearest plain ones take their place."""
+"""Printing on terminals that cannot show every character: the nearest plain ones are used instead."""
 
 import codecs
 import sys
@@ -9,15 +9,15 @@ PLAIN = str.maketrans("─━│┃×·–—", "--||x*--") | str.maketrans({"±
 
 
 def never_fail_to_print() -> None:
-    """A character that stdout or stderr cannot encode is replaced, instead of ending the program."""
+    """Replace characters that stdout or stderr cannot encode, instead of failing."""
     codecs.register_error("manicap", _replace)
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):  # not what a notebook or a test puts there
+        if isinstance(stream, TextIOWrapper):  # not the substitute of a notebook or a test
             stream.reconfigure(errors="manicap")
 
 
 def plain(text: str) -> str:
-    """The text in ASCII: box drawing as lines, letters without their accents, and ? for the rest."""
+    """The text in ASCII: box drawing as lines, letters without accents, and ? for the rest."""
     return "".join(map(_plain, text.translate(PLAIN)))
 
 

@@ -81,7 +81,7 @@ def test_two_collectors_of_one_store_both_succeed_with_one_copy(start_manicap, t
 def test_what_does_not_fit_is_refused_before_a_byte_of_it_is_written(small_disk, monkeypatch):
     # 400 frames of 33,600 bytes and as many RAMs of 128: 13.5 MB, on a disk of 4.2 (4 x 2^20).
     monkeypatch.setattr("os.posix_fallocate", lambda *_: pytest.fail("reserved space"))
-    expected = r"400 steps of pong need 0.013 GB, and 0.004 GB are free in .*disk/pong"
+    expected = r"400 steps of pong need 0.013 GB, but only 0.004 GB are free in .*disk/pong"
     with pytest.raises(Failure, match=expected):
         collect(StoreConfig("pong", steps=400), small_disk, quiet=True)
     assert list_stores(small_disk) == []

@@ -119,7 +119,7 @@ def test_a_wrong_value_of_a_run_names_its_column():
         ({"variants": [{"method": "dim-c+", "epsilon": [0.1, float("nan")]}]}, "epsilon"),
         ({"variants": [{"method": "dim-c+", "epsilon": []}]}, "variants[0]: epsilon must have at least one value"),
         ({"probe": {"annotation_set": "ari-2018"}}, "unknown annotation set 'ari-2018'"),
-        ({"probe": {"probe": "os:system"}}, "a file does not decide what is imported; name it yourself (--plugin"),
+        ({"probe": {"probe": "os:system"}}, "a file cannot decide what is imported; name it yourself (--plugin"),
         ({"probe": {"width": 300}}, "st-dim: width must be at most the 256 features of st-dim, got 300"),
         ({"datasets": ["skiing"], "probe": {"annotation_set": "ari-2019"}}, "skiing is not annotated in 'ari-2019'"),
         ({"run": {"batch_size": 0}}, "batch_size must be at least"),

@@ -283,7 +283,7 @@ def test_a_file_that_is_no_array_is_refused(content, tmp_path, capsys):
         (b"a = " + b"9" * 5_000, "is not valid TOML"),
         (b"domain = 'atari'\nmethod = 'st-dim'", "game is required"),
         (b"method = 'st-dim'\ngame = 'pong'", "names no domain: it was written by an earlier version; train the run"),
-        (b"domain = 'os:system'\nmethod = 'st-dim'", "a file does not decide what is imported"),
+        (b"domain = 'os:system'\nmethod = 'st-dim'", "a file cannot decide what is imported"),
         (b"", "names no domain"),
     ],
 )

@@ -12,7 +12,7 @@ from manicap.core.files import atomic_file, atomic_write, exclusive_lock, remove
 
 def test_what_is_no_regular_file_is_never_replaced(tmp_path):
     os.mkfifo(tmp_path / "fifo")
-    with pytest.raises(UserError, match="fifo is no regular file and cannot be written"):
+    with pytest.raises(UserError, match="fifo is not a regular file and cannot be written"):
         atomic_write(tmp_path / "fifo", b"x")
     with pytest.raises(UserError, match="is a directory and cannot be written"):
         atomic_write(tmp_path, b"x")

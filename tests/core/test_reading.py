@@ -18,8 +18,8 @@ def path(tmp_path):
     [
         (b"", "is damaged"),
         (b'{"format": 1, "scores": {', "is damaged"),
-        (b"[1, 2]", "it holds a list, not an object"),
-        (b"3", "it holds a int, not an object"),
+        (b"[1, 2]", "it contains a list, not an object"),
+        (b"3", "it contains a int, not an object"),
         (b'{"format": 1}', "'scores' is missing"),
         (b'{"format": 1, "scores": [0.5]}', "'scores' is [0.5]"),
         (b'{"format": "1", "scores": {}}', "'format' is '1'"),
@@ -63,10 +63,10 @@ def test_toml_that_cannot_be_read_is_one_sentence_with_the_path(path, content, s
 def test_what_is_no_file_is_named(path, tmp_path):
     with pytest.raises(UserError, match="there is no grid file"):
         read_toml_table(path, "grid file")
-    with pytest.raises(UserError, match="is a directory, not a grid file"):
+    with pytest.raises(UserError, match="cannot read the grid file .*: it is a directory"):
         read_toml_table(tmp_path, "grid file")
     os.mkfifo(path)  # must not wait for somebody to write into it
-    with pytest.raises(UserError, match="is no regular file, not a result"):
+    with pytest.raises(UserError, match="cannot read the result .*: it is not a regular file"):
         read_json(path, "result")
     loop = tmp_path / "loop"
     loop.symlink_to(loop)

@@ -92,7 +92,7 @@ def test_a_path_is_imported_only_if_the_caller_named_it(package, shapes):
 
 @pytest.mark.parametrize("name", ["a b:C", ":C", "a:", "a:b:c", "os;x:y", "../a:B", "a.b:1", "a:b\n"])
 def test_what_is_no_path_of_a_thing_is_refused(name):
-    with pytest.raises(UserError, match=r"a plug-in is named package\.module:Name, got"):
+    with pytest.raises(UserError, match=r"a plug-in must be given as package\.module:Name, got"):
         allow_plugins([name])
     assert allowed_plugins() == ()
 
@@ -100,9 +100,9 @@ def test_what_is_no_path_of_a_thing_is_refused(name):
 @pytest.mark.parametrize(
     ("path", "sentence"),
     [
-        ("foreign_shapes:NO_SHAPE", "foreign_shapes:NO_SHAPE is no shape: 3 is not a Shape"),
-        ("foreign_shapes:Outer", "is no shape: .* is not a Shape"),
-        ("foreign_shapes:Missing", "cannot import foreign_shapes:Missing: .*; is the package that has it installed"),
+        ("foreign_shapes:NO_SHAPE", "foreign_shapes:NO_SHAPE is not a shape: 3 is not a Shape"),
+        ("foreign_shapes:Outer", "is not a shape: .* is not a Shape"),
+        ("foreign_shapes:Missing", "cannot import foreign_shapes:Missing: .*; is its package installed"),
         ("no_such_package:Thing", "cannot import no_such_package:Thing: No module named 'no_such_package'"),
     ],
 )

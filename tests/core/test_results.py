@@ -27,5 +27,5 @@ def test_a_result_that_cannot_be_read_is_there_and_told(tmp_path):
 
 def test_a_result_of_another_format_is_refused_and_says_what_to_do(tmp_path):
     write_sealed(tmp_path / "result.json", {"format": 1, "game": "pong"})
-    with pytest.raises(UserError, match=r"result\.json has format 1, this version reads 2; evaluate again"):
+    with pytest.raises(UserError, match=r"result\.json has format 1, but this version reads 2; evaluate again"):
         read_result(tmp_path / "result.json")

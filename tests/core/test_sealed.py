@@ -45,7 +45,7 @@ def test_other_contents_are_one_sentence(tmp_path, content):
 def test_a_missing_file_and_a_directory_are_one_sentence(tmp_path):
     with pytest.raises(UserError, match=r"there is no result .*; evaluate again"):
         read(tmp_path / "a.json")
-    with pytest.raises(UserError, match="is a directory, not a result; evaluate again"):
+    with pytest.raises(UserError, match="cannot read the result .*: it is a directory; evaluate again"):
         read(tmp_path)
 
 

@@ -103,10 +103,10 @@ def test_plugins_are_named_by_module_and_name():
         allow_plugins(["os.system('x'):y"])
     assert "os.system('x'):y" not in allowed_plugins()
     allow_plugins(["tests.domains.toy:pictures"])
-    with pytest.raises(UserError, match="is no domain"):
+    with pytest.raises(UserError, match="is not a domain"):
         find_domain("tests.domains.toy:pictures")
     allow_plugins(["no_such_package:Thing"])
-    with pytest.raises(UserError, match="cannot import no_such_package:Thing: .*; is the package"):
+    with pytest.raises(UserError, match="cannot import no_such_package:Thing: .*; is its package"):
         find_domain("no_such_package:Thing")
 
 

@@ -243,7 +243,7 @@ def test_damage_of_any_byte_of_a_picture_is_a_sentence_or_another_fingerprint(fo
 def test_what_does_not_fit_is_refused_before_it_is_decoded(folder, monkeypatch):
     usage = shutil.disk_usage(folder)
     monkeypatch.setattr("shutil.disk_usage", lambda path: usage._replace(free=100))
-    with pytest.raises(Failure, match=r"the decoded images of .*train need 0.000 GB, and 0.000 GB are free in"):
+    with pytest.raises(Failure, match=r"the decoded images of .*train need 0.000 GB, but only 0.000 GB are free in"):
         open_split(folder)
 
 

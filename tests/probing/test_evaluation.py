@@ -113,10 +113,10 @@ def test_the_same_call_gives_the_same_scores(probe_store, evaluation):
         ({"seed": -1}, "seed must not be negative, got -1"),
         ({"seed": np.int64(3)}, r"seed must be of type int, got 3 \(int64\)"),
         ({"width": 0}, "width must be at least 1, got 0"),
-        ({"protocol": "reference"}, "the bench has protocol fixed, not reference: say it where the bench is made"),
+        ({"protocol": "reference"}, "the bench has protocol fixed, not reference: set it when creating the bench"),
         ({"annotation_set": "ari-2019"}, "the bench has annotation_set corrected, not ari-2019"),
         ({"seed": 3}, "the bench has seed 0, not 3"),
-        ({"dataset": "cifar10"}, "say one of them: a game, a bench, or a dataset"),
+        ({"dataset": "cifar10"}, "give only one of game, bench and dataset"),
     ],
 )
 def test_mistakes_are_named(probe_store, options, message):

@@ -201,7 +201,7 @@ def test_a_full_disk_is_told_and_leaves_nothing(probe_store, small_disk, monkeyp
     encoder = FrameEncoder(lambda frames: frames.reshape(len(frames), -1)[:, :2100].astype(np.float32))
     rows = np.arange(3200)
     options = {"cache_dir": small_disk, "fingerprint": "large", "quiet": True}
-    with pytest.raises(Failure, match=r"the features of 3,200 samples need 0.027 GB, and 0.004 GB are free in"):
+    with pytest.raises(Failure, match=r"the features of 3,200 samples need 0.027 GB, but only 0.004 GB are free in"):
         extract_features(encoder, probe_store, rows, **options)
     monkeypatch.setattr("manicap.probing.feature_cache.require_space", lambda *_: None)  # it fills up on the way
     with pytest.raises(Failure, match="features cannot be kept in .*: No space left on device"):
