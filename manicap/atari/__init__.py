@@ -1,1 +1,1 @@
-"""From an Atari game to a verified frame store with labels. No torch here: collectors start fast and stay small."""
+"""From an Atari game to a verified frame store with labels. No torch here, so collectors start fast and stay small."""

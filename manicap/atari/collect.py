@@ -2,9 +2,9 @@
 
     store = collect(StoreConfig("pong", steps=100_000))
 
-Lanes are processes, not threads, because ALE holds Python's lock while it plays. The store is built in a hidden
-directory beside its final place and renamed when complete. A lock makes a second collector of the same store wait
-and then take the first one's copy; the leavings of a killed collector are cleared by the next one.
+Lanes are processes, not threads, because ALE holds the GIL while it plays. The store is built in a hidden directory
+beside its final location and renamed when complete. A lock makes a second collector of the same store wait and then use
+the first one's copy; the next collector removes what a killed one left behind.
 """
 
 import contextlib
@@ -33,7 +33,7 @@ from manicap.core.progress import Tracker
 
 
 class CollectionError(Failure):
-    """A lane could not be played to its end; nothing was kept."""
+    """A lane could not be completed; nothing was kept."""
 
 
 def collect(
@@ -43,7 +43,7 @@ def collect(
     policy: Policy | None = None,
     quiet: bool = False,
 ) -> Store:
-    """Play a game and store its frames and RAM; a store that is there already is opened.
+    """Play a game and store its frames and RAM; if the store already exists, open it.
 
         store = manicap.collect(manicap.StoreConfig("pong", steps=2_400))
         store.frames[0], store.ram[0]        # uint8 [210, 160] and [128]
@@ -51,9 +51,9 @@ def collect(
     Args:
         config: Game, steps, seed and lanes.
         data_dir: Where stores are kept.
-        workers: Processes that play; as many as cores if absent.
-        policy: From the gray frame (uint8 [210, 160]) to an index into the game's minimal action set; random play if
-            absent. It is called in this process, one lane after the other, and requires a name of its own in
+        workers: Number of processes that play; one per core if absent.
+        policy: Maps the gray frame (uint8 [210, 160]) to an index into the game's minimal action set; random play if
+            absent. It is called in this process, one lane after the other, and requires its own name in
             `config.policy`.
         quiet: Show no progress.
     """
@@ -108,7 +108,7 @@ def _build(config: StoreConfig, final: Path, workers: int, policy: Policy | None
 
 
 def _allocate(path: Path, shape: tuple[int, ...]) -> None:
-    """An .npy file with its blocks reserved, so that a full disk shows now and not after half an hour."""
+    """Create an .npy file with its blocks reserved, so that a full disk is noticed now and not after half an hour."""
     array = np.lib.format.open_memmap(path, mode="w+", dtype=np.uint8, shape=shape)
     size = array.offset + array.nbytes
     del array
@@ -125,7 +125,7 @@ def _allocate(path: Path, shape: tuple[int, ...]) -> None:
 def _play_in_processes(
     config: StoreConfig, directory: Path, num_workers: int, tracker: Tracker
 ) -> dict[int, LaneHashes]:
-    """`num_workers` processes, each fed by a thread with the next lane; on the first failure all are ended."""
+    """Run `num_workers` processes, each fed the next lane by a thread; the first failure ends all of them."""
     lanes: queue.SimpleQueue[int] = queue.SimpleQueue()
     for lane in range(config.lanes):
         lanes.put(lane)
@@ -186,7 +186,7 @@ class _Worker:
         cause = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"failed with exit code {code}"
         complaint = self.process.stderr.read().strip().splitlines()[-1:]
         reason = "".join(f" ({line})" for line in complaint)
-        raise CollectionError(f"lane {lane} of {self.game} {cause}{reason}; nothing was kept, collect it again")
+        raise CollectionError(f"lane {lane} of {self.game} {cause}{reason}; nothing was kept: collect it again")
 
 
 def _join_episodes(config: StoreConfig, directory: Path) -> int:

@@ -1,11 +1,11 @@
 """One seeded lane of the Arcade Learning Environment, preprocessed as AtariARI prescribes.
 
-Reset:  1 to 30 raw no-op frames after a new game; after a lost life, one no-op step instead. Then, where the
+Reset:  1 to 30 raw no-op frames after a new game; after a lost life, one no-op step instead. Then, if the
         game has a fire button, step 1 (fire) and step 2 of the minimal action set.
 Step:   one action for 4 raw frames; the frame is the maximum of the last two gray screens; the RAM is read after
         the last one. No sticky actions. A lost life ends the episode.
 
-Grayscale is ALE's own luminance, taken before the maximum (as gymnasium's AtariPreprocessing does), where the 2019
+Grayscale is ALE's own luminance, taken before the maximum (as in gymnasium's AtariPreprocessing), whereas the 2019
 code took the maximum in RGB and then OpenCV's weights: positions are the same, some shades differ by a few levels.
 """
 
@@ -31,7 +31,7 @@ Bytes = NDArray[np.uint8]
 def open_ale(game: Game, seed: int) -> ALEInterface:
     """ALE with the game's ROM loaded, seeded, without sticky actions."""
     path = roms.get_rom_path(game.name)
-    # ALE ends the whole interpreter on a ROM that it cannot read, so look before loading.
+    # ALE terminates the interpreter on a ROM that it cannot read, so check before loading.
     if path is None or not Path(path).is_file() or not ALEInterface.isSupportedROM(path):
         raise UserError(f"ale-py has no readable ROM for {game.name!r} (looked at {path}); reinstall ale-py")
     ALEInterface.setLoggerMode(LoggerMode.Error)
@@ -46,11 +46,11 @@ def open_ale(game: Game, seed: int) -> ALEInterface:
 
 
 class Lane:
-    """A stream of lives of one game. Each step writes the new state into `frame` and `ram`, which may be replaced by
-    arrays of the caller's.
+    """A stream of lives of one game. Each step writes the new state into `frame` and `ram`, which callers may replace
+    with their own arrays.
 
     Everything random in lane i under seed s comes from the stream (s, game, purpose, i): what a lane plays
-    does not depend on the other lanes, nor on the process it runs in.
+    does not depend on other lanes or on the process it runs in.
     """
 
     def __init__(self, game: Game, seed: int, lane: int, purpose: str = "pretrain") -> None:
@@ -67,7 +67,7 @@ class Lane:
         self._has_fire = Action.FIRE in self.actions
 
     def random_action(self) -> int:
-        """Uniform over 1 .. n-1 of the minimal set: the no-op is left out, as in the benchmark."""
+        """Uniform over 1 .. n-1 of the minimal set: the no-op is excluded, as in the benchmark."""
         return int(self.rng.integers(1, len(self.actions)))
 
     def reset(self) -> None:
@@ -76,7 +76,7 @@ class Lane:
         self._fire()
 
     def step(self, action: int) -> bool:
-        """Play one step. True if it ended a life: then `frame` and `ram` are already the next life's first."""
+        """Play one step. Returns True if it ended a life; `frame` and `ram` are then already the next life's first."""
         self._skip_frames(self.actions[action])
         if not self._life_ended():
             return False

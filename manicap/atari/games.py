@@ -1,4 +1,4 @@
-"""The 24 annotated games, under the names people type."""
+"""The 24 annotated games, by their command-line names."""
 
 import re
 from dataclasses import dataclass

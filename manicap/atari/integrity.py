@@ -1,7 +1,7 @@
-"""Whether a store is still what was collected: opened if it is, otherwise each fault with the name of its file.
+"""Checks that a store is still as collected: it is opened if so, otherwise each fault is reported with its file.
 
-The manifest is sealed, and holds the size and sha256 of every array. Sizes and shapes are compared at every open.
-Contents are hashed at the first open, and whenever a file was touched since; `manicap data verify` always hashes.
+The sealed manifest holds the size and sha256 of every array. Sizes and shapes are compared at every open. Contents are
+hashed at the first open and whenever a file has been touched since; `manicap data verify` always hashes.
 """
 
 import json
@@ -39,7 +39,7 @@ def open_store(path: Path | str) -> Store:
 
 
 def verify_store(path: Path) -> list[str]:
-    """Hash every file again; the faults found, each naming its file (empty if the store is sound)."""
+    """Hash every file again; return the faults found, each naming its file (empty if the store is sound)."""
     return _inspect(path, always_hash=True)[1]
 
 
@@ -52,7 +52,7 @@ def _inspect(path: Path, always_hash: bool) -> tuple[Store | None, list[str]]:
             return None, [f"{MANIFEST} has format {manifest['format']}, this version reads {FORMAT}"]
         store = Store(path, manifest)
         expected = {name: manifest["files"][name] for name in ARRAYS}
-    except (KeyError, TypeError, UserError):  # all of it is damage: what is sealed here has these keys
+    except (KeyError, TypeError, UserError):  # all of these mean damage: a sealed manifest has these keys
         return None, [f"{MANIFEST} is {'damaged' if (path / MANIFEST).exists() else 'missing'}"]
 
     faults = [fault for name, entry in expected.items() if (fault := _size_fault(path / name, entry["bytes"]))]
@@ -73,19 +73,19 @@ def _size_fault(file: Path, expected: int) -> str | None:
 
 
 def _changed_files(path: Path, expected: Mapping[str, Any]) -> list[str]:
-    """Hash all slices, on all cores; a sentence for each file that is not what the manifest says."""
+    """Hash all slices, on all cores; return one sentence per file that differs from the manifest."""
     jobs = [(name, start, stop, sha256) for name in expected for start, stop, sha256 in expected[name]["slices"]]
-    with ThreadPoolExecutor() as pool:  # hashing releases Python's lock
+    with ThreadPoolExecutor() as pool:  # hashing releases the GIL
         found = pool.map(lambda job: sha256_slice(path / job[0], job[1], job[2]), jobs)
         wrong = [job for job, sha256 in zip(jobs, found, strict=True) if sha256 != job[3]]
     sentences: dict[str, str] = {}
     for name, start, stop, _ in wrong:
-        sentences.setdefault(name, f"{name} has changed (the sha256 of bytes {start} to {stop} is not the manifest's)")
+        sentences.setdefault(name, f"{name} has changed (sha256 of bytes {start} to {stop} is not as in the manifest)")
     return list(sentences.values())
 
 
 def _array_faults(store: Store) -> list[str]:
-    """Arrays of another type or shape than the config asks for, and lives that do not follow one another."""
+    """Arrays whose type or shape does not match the config, and lives that are not contiguous."""
     steps, num_episodes = store.config.steps, int(store.manifest["counts"]["episodes"])
     shapes: dict[str, tuple[np.dtype[Any], tuple[int, ...]]] = {
         "frames": (np.dtype(np.uint8), (steps, *FRAME_SHAPE)),
@@ -121,7 +121,7 @@ def _read_stamps(path: Path) -> Any:
 
 
 def write_stamps(path: Path) -> None:
-    """Remember files just verified, once they are on disk. In a read-only directory every open hashes them instead."""
+    """Record files just verified, once they are on disk. In a read-only directory every open hashes them instead."""
     try:
         remove_scratch(path)
         for name in (*ARRAYS, MANIFEST):

@@ -1,7 +1,7 @@
 """Plays lanes into their slices of a store's arrays.
 
-`python -m manicap.atari.lane_worker '<json>'` reads lane numbers from standard input, one a line. It prints
-the number of rows it has written from time to time, then `done` with their hashes.
+`python -m manicap.atari.lane_worker '<json>'` reads lane numbers from standard input, one per line. It regularly prints
+the number of rows it has written, then `done` with their hashes.
 
 Rows are written to the files in blocks, not through a memory map: memory does not grow with the number of steps,
 and a full disk is an error that can be reported instead of a signal.
@@ -26,7 +26,7 @@ from manicap.atari.store import EPISODE, StoreConfig
 from manicap.core.config import from_dict
 
 BLOCK_ROWS = 8
-"""Rows written at a time: few enough to be still in the cache when they are hashed and written."""
+"""Rows written at a time: few enough to remain in the cache until they are hashed and written."""
 REPORT_ROWS = 128
 LARGE_BYTES = 10**9
 SYNC_BYTES = 16 * 2**20
@@ -46,8 +46,8 @@ def play_lane(
 ) -> LaneHashes:
     """Write the lane's frames and RAM at their rows, and its episodes to `episodes-<lane>.npy`.
 
-    Returns the sha256 of what was written, taken while it was at hand: reading a store again to hash it would take
-    a tenth of the time of collecting it.
+    Returns the sha256 of what was written, computed while it is in memory: rereading a store to hash it would take a
+    tenth of the time of collecting it.
     """
     lane = Lane(find_game(config.game), config.seed, lane_index, config.purpose)
     lane.reset()
@@ -86,8 +86,8 @@ def play_lane(
 class _RowWriter:
     """Writes consecutive rows of an existing .npy file in place, and hashes them.
 
-    Of a large file, what has reached the disk is dropped from the page cache: filling gigabytes of fresh pages cost the
-    kernel up to a fifth of the time of collecting, and pushes out what others have cached.
+    For a large file, what has reached the disk is dropped from the page cache: filling gigabytes of fresh pages cost
+    the kernel up to a fifth of the collection time, and evicts what other processes have cached.
     """
 
     def __init__(self, path: Path) -> None:
@@ -109,7 +109,7 @@ class _RowWriter:
             self._release(position)
 
     def _release(self, end: int) -> None:
-        """Start writing the last megabytes to the disk, and forget those before, which have had time to get there."""
+        """Start writing the last megabytes to disk, and drop the earlier ones, which have had time to get there."""
         if self.unsynced is None:
             self.unsynced = end
         if end - self.unsynced < SYNC_BYTES or self.sync_range is None:
@@ -136,7 +136,7 @@ def _checked(action: int, lane: Lane) -> int:
 
 
 def main() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the collector ends its workers
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the collector terminates its workers
     job = json.loads(sys.argv[1])
     config = from_dict(StoreConfig, job["config"])
     try:
@@ -144,7 +144,7 @@ def main() -> None:
             hashes = play_lane(config, int(line), Path(job["directory"]), None, lambda rows: print(rows, flush=True))
             print("done", *hashes, flush=True)
     except BrokenPipeError:
-        os._exit(1)  # the collector is gone, nobody will take this lane
+        os._exit(1)  # the collector is gone, so nobody will use this lane
     except OSError as error:
         print(f"error {error.errno} {error.strerror}", flush=True)
         sys.exit(1)

@@ -3,9 +3,9 @@
     maps = estimate_positions(frames, labels, ["ball_x", "ball_y", "enemy_y"])
     maps["ball"].x.at(labels["ball_x"])     # pixel columns of the ball's centre
 
-Every frame's changing pixels (those unlike the median frame) are moved by -slope * value and averaged. With the right
-slopes the object's pixels pile up in one place, which is its intercept; with others they smear. The height of the pile
-above that of shuffled values, measured on frames not used to find it, says whether to believe it.
+Every frame's changing pixels (those that differ from the median frame) are shifted by -slope * value and averaged. With
+the right slopes the object's pixels pile up in one place, its intercept; with other slopes they smear. The height of
+the pile above that of shuffled values, measured on frames not used to find it, tells whether to trust it.
 """
 
 import itertools
@@ -21,16 +21,16 @@ from manicap.core.seeding import numpy_generator
 
 SLOPES: tuple[float, ...] = (1.0, -1.0, 2.0, -2.0, 0.5, -0.5)
 MIN_CONTRAST = 0.5
-"""Share of held-out frames that show the object where the map says, above that of shuffled values."""
+"""Fraction of held-out frames that show the object where the map says, above that of shuffled values."""
 _NEARLY_BEST = 0.85
-"""Slopes are tried in their order: objects that mirror each other (Freeway's cars) fit 1 and -1 almost equally well."""
+"""Slopes are tried in order: objects that mirror each other (Freeway's cars) fit 1 and -1 almost equally well."""
 MIN_DISTINCT = 4
-"""A variable with fewer values does not move its object enough to tell a slope."""
+"""A variable with fewer values does not move its object enough to determine a slope."""
 MAX_FRAMES = 320
 _CHANGED = 3
-"""Gray levels from the median frame that count as changed."""
+"""Difference from the median frame, in gray levels, that counts as changed."""
 _REACH = 48
-"""Pixels from the peak that may belong to the same object."""
+"""Maximum distance from the peak, in pixels, within the same object."""
 _AXIS = re.compile(r"(?:^|_)([xy])(\d*)(?=_|$)")
 
 Points = NDArray[np.int64]
@@ -39,7 +39,7 @@ Values = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class AxisMap:
-    """`slope * value + intercept` is a pixel column (x) or row (y). Without a variable the object stays there."""
+    """`slope * value + intercept` is a pixel column (x) or row (y). Without a variable the object does not move."""
 
     variable: str | None
     slope: float
@@ -56,7 +56,7 @@ class PixelMap:
     x: AxisMap | None
     y: AxisMap | None
     width: int
-    """Extent in pixels; of an unknown axis, the whole frame's."""
+    """Extent in pixels; for an unknown axis, that of the whole frame."""
     height: int
     contrast: float
 
@@ -75,7 +75,7 @@ def object_axes(variables: Iterable[str]) -> dict[str, dict[str, str]]:
 def estimate_positions(
     frames: NDArray[np.uint8], labels: Mapping[str, NDArray[np.uint8]], variables: Iterable[str]
 ) -> dict[str, PixelMap]:
-    """Pixel maps of the objects that the named variables place; objects not clearly found are left out.
+    """Pixel maps of the objects that the named variables place; objects that are not clearly found are omitted.
 
     `frames` uint8 [n, height, width], `labels[name]` uint8 [n]. Deterministic.
     """
@@ -109,7 +109,7 @@ def _locate(
     y = values["y"][chosen].astype(np.float64) if "y" in values else np.zeros(count)
     slopes = list(itertools.product(SLOPES if "x" in values else (0.0,), SLOPES if "y" in values else (0.0,)))
 
-    # With one variable the other coordinate is constant (a paddle), or unknown: then only a row or column is found.
+    # With one variable the other coordinate is constant (a paddle) or unknown; then only a row or column is found.
     best = _best_pile(mask, x, y, slopes)
     if best.contrast < MIN_CONTRAST and len(values) == 1:
         profile: NDArray[np.bool_] = np.maximum.reduce(mask, axis=2 if "y" in values else 1, keepdims=True)
@@ -128,7 +128,7 @@ def _locate(
 
 @dataclass(frozen=True)
 class _Pile:
-    """The best of the tried slopes. Pairs are (row, column), slopes (x, y)."""
+    """The best of the slopes tried. Pairs are (row, column), slopes (x, y)."""
 
     contrast: float
     slopes: tuple[float, float]
@@ -138,7 +138,7 @@ class _Pile:
 
 
 def _best_pile(mask: NDArray[np.bool_], x: Values, y: Values, slopes: list[tuple[float, float]]) -> _Pile:
-    """Find slopes and place on the even frames, and the contrast there on the odd ones."""
+    """Find slopes and place on the even frames; measure the contrast there on the odd ones."""
     even, odd = slice(0, None, 2), slice(1, None, 2)
     points, held_out = np.argwhere(mask[even]), np.argwhere(mask[odd])
     peaks = [float(_pile(points, x[even], y[even], pair)[0].max(initial=-1.0)) for pair in slopes]
@@ -159,7 +159,7 @@ def _best_pile(mask: NDArray[np.bool_], x: Values, y: Values, slopes: list[tuple
 
 
 def _pile(points: Points, x: Values, y: Values, slopes: tuple[float, float]) -> tuple[Values, tuple[int, int]]:
-    """Share of frames with a changed pixel at each place after moving, less the same for shuffled values."""
+    """Fraction of frames with a changed pixel at each place after shifting, minus the same for shuffled values."""
     if not len(points):
         return np.zeros((1, 1)), (0, 0)
     shuffled = numpy_generator(0, "positions", len(x)).permutation(len(x))
@@ -186,7 +186,7 @@ def _component(pile: Values, peak: tuple[int, int]) -> tuple[Points, Points]:
     patch = np.zeros_like(high)
     patch[peak[0] - top, peak[1] - left] = True
     while True:
-        # Two pixels away still belongs: a car's wheels are parted from its body.
+        # Pixels at distance two still belong: a car's wheels are separate from its body.
         grown = sliding_window_view(np.pad(patch, 2), (5, 5)).any(axis=(2, 3)) & high
         if (grown == patch).all():
             break
@@ -200,14 +200,14 @@ def _middle(indices: Points) -> float:
 
 
 def _varied_frames(values: list[NDArray[np.uint8]]) -> Points:
-    """Up to MAX_FRAMES frames over as many different values as there are: an object at rest teaches no slope."""
+    """Up to MAX_FRAMES frames over as many different values as possible: an object at rest reveals no slope."""
     generator = numpy_generator(0, "positions", "frames")
     order = generator.permutation(len(values[0]))
     key = np.ravel_multi_index([value[order].astype(np.int64) for value in values], (256,) * len(values))
     by_key = np.argsort(key, kind="stable")
     _, starts, counts = np.unique(key[by_key], return_index=True, return_counts=True)
     visit = np.empty(len(order), np.int64)
-    visit[by_key] = np.arange(len(order)) - np.repeat(starts, counts)  # the how-manieth frame with this value
+    visit[by_key] = np.arange(len(order)) - np.repeat(starts, counts)  # how many earlier frames have this value
     return order[np.argsort(visit, kind="stable")[:MAX_FRAMES]]
 
 

@@ -2,7 +2,7 @@
 
     splits = probe_splits(store, FIXED, "corrected", seed=0)
     splits.test.rows          rows of the store's arrays
-    splits.counts             what was dropped, for people
+    splits.counts             what was dropped, for display
 
 A `Part` is a list of rows and, for each row, the episode it belongs to.
 """
@@ -26,7 +26,7 @@ Rows = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Part:
-    """One split: rows in ascending order, and the index into `store.episodes` of each."""
+    """One split: rows in ascending order, and for each its index into `store.episodes`."""
 
     name: str
     rows: Rows
@@ -79,7 +79,7 @@ def probe_splits(store: Store, protocol: Protocol, annotation_set: str, seed: in
     unique_test = drop_seen_frames(store, test, seen=(train, val))
     if not variables:
         raise UserError(
-            f"no variable of {annotation_set} varies enough in {store.path} (all under {protocol.min_entropy} nats over"
+            f"no variable of {annotation_set} varies enough in {store.path} (all below {protocol.min_entropy} nats over"
             f" {len(everything)} frames); collect more steps (now {store.config.steps})"
         )
     counts |= {
@@ -93,11 +93,11 @@ def probe_splits(store: Store, protocol: Protocol, annotation_set: str, seed: in
 def split_episodes(
     store: Store, kept: Rows, protocol: Protocol, fractions: Sequence[float], names: Sequence[str], seed: int
 ) -> list[Part]:
-    """Divide episodes by count. `fixed` gives every split at least one where there are enough episodes."""
+    """Divide episodes by count. `fixed` gives every split at least one episode if there are enough."""
     order = kept
     if protocol.split_order == "shuffled":
         order = numpy_generator(seed, "split", *names).permutation(kept)
-    # Cut where the 2019 code cuts: the floor of the cumulated fraction. The small term undoes 0.7 + 0.1 < 0.8.
+    # Cut where the 2019 code cuts: at the floor of the cumulative fraction. The small term compensates 0.7 + 0.1 < 0.8.
     cuts = [int(sum(fractions[: i + 1]) * len(order) + 1e-9) for i in range(len(fractions) - 1)]
     if protocol.split_order == "shuffled" and len(order) >= len(names):
         for i in range(len(cuts)):
@@ -116,7 +116,7 @@ def split_episodes(
 
 
 def drop_seen_frames(store: Store, part: Part, seen: Sequence[Part]) -> Part:
-    """`part` without the frames whose bytes occur in `seen`. Keeps a 16-byte hash a frame, not the frames."""
+    """`part` without the frames whose bytes occur in `seen`. Keeps one 16-byte hash per frame, not the frames."""
     known = {digest for other in seen for digest in _frame_hashes(store, other)}
     keep = np.array([digest not in known for digest in _frame_hashes(store, part)], bool)
     if not keep.any():
@@ -175,7 +175,7 @@ def _part(store: Store, name: str, episodes: Rows) -> Part:
 
 
 def _frame_hashes(store: Store, part: Part) -> list[bytes]:
-    """128-bit hashes: among a million frames two different ones collide with probability under 1e-26."""
+    """128-bit hashes: among a million frames, two different ones collide with a probability below 1e-26."""
     digests: list[bytes] = []
     for run in np.split(part.rows, np.flatnonzero(np.diff(part.rows) != 1) + 1):
         for chunk in store.frame_chunks(int(run[0]), int(run[-1]) + 1):

@@ -1,4 +1,4 @@
-"""The frame store: what a collection leaves on disk, and the only way the later stages see a game.
+"""The frame store: what a collection leaves on disk, and all that later stages see of a game.
 
     data/<game>/<config hash>/
         frames.npy     uint8 [N, 210, 160]
@@ -6,8 +6,8 @@
         episodes.npy   (lane, start, length, ram_before) [E]
         manifest.json  config, versions, counts, sha256 of every file, in slices: its header, then each lane
 
-A store is built elsewhere and renamed into place when complete, so a directory with this name is a whole store.
-`manicap.atari.integrity` decides whether it still is.
+A store is built elsewhere and renamed into place when complete, so a directory with this name is a complete store.
+`manicap.atari.integrity` checks whether it still is.
 """
 
 import hashlib
@@ -35,23 +35,23 @@ FORMAT = 2
 MANIFEST, STAMPS = "manifest.json", ".verified.json"
 ARRAYS = ("frames.npy", "ram.npy", "episodes.npy")
 EPISODE = np.dtype([("lane", "<i4"), ("start", "<i8"), ("length", "<i8"), ("ram_before", "u1", (RAM_SIZE,))])
-"""`ram_before`: the RAM after the step that ended the life before; for a lane's first life, its first frame's own."""
+"""`ram_before`: the RAM after the step that ended the previous life; for a lane's first life, its first frame's."""
 
 
 @dataclass(frozen=True)
 class StoreConfig:
-    """What to collect. Equal configs name the same store."""
+    """What to collect. Equal configs refer to the same store."""
 
     game: str
     """Game to play: pong, ms_pacman, MsPacman, MsPacmanNoFrameskip-v4, ALE/MsPacman-v5, ..."""
     steps: Count = 100_000
-    """Steps in all (4 raw frames each), divided over the lanes; one frame is stored a step."""
+    """Total steps (4 raw frames each), divided among the lanes; one frame is stored per step."""
     seed: Seed = 0
-    """Lane i plays from the stream (seed, i): the bytes do not depend on the number of workers."""
+    """Lane i plays from the stream (seed, i), so the bytes do not depend on the number of workers."""
     purpose: Literal["pretrain", "probe"] = "pretrain"
-    """Probe stores play other games than pretraining stores of the same seed."""
+    """Probe stores contain different episodes from pretraining stores with the same seed."""
     lanes: Lanes = 8
-    """Independent games played side by side."""
+    """Independent games played in parallel."""
     policy: str = "random"
     """Name of the policy; only `random` can be collected from the command line."""
 
@@ -67,7 +67,7 @@ class StoreConfig:
         return found
 
     def lane_steps(self, lane: int) -> int:
-        """Steps of one lane; the first lanes take the remainder."""
+        """Steps of one lane; the remainder goes to the first lanes."""
         return self.steps // self.lanes + (lane < self.steps % self.lanes)
 
     def lane_start(self, lane: int) -> int:
@@ -106,7 +106,7 @@ class Store:
         return np.load(self.path / "episodes.npy")
 
     def frame_chunks(self, start: int, stop: int, size: int = 512) -> Iterator[NDArray[np.uint8]]:
-        """Frames start .. stop-1 in pieces, read rather than mapped: a pass over the store takes no memory."""
+        """Frames start .. stop-1 in chunks, read rather than mapped: a pass over the store takes no memory."""
         offset = getattr(self.frames, "offset", 0)  # of the array inside the file
         with (self.path / "frames.npy").open("rb") as file:
             file.seek(offset + start * FRAME_SHAPE[0] * FRAME_SHAPE[1])
@@ -117,7 +117,7 @@ class Store:
 
     @property
     def fingerprint(self) -> str:
-        """12 hex digits that name the bytes of this store."""
+        """12 hex digits that identify the bytes of this store."""
         hashes = "".join(entry[2] for name in ARRAYS for entry in self.manifest["files"][name]["slices"])
         return hashlib.sha256(hashes.encode()).hexdigest()[:12]
 
@@ -125,9 +125,9 @@ class Store:
 def write_manifest(
     directory: Path, config: StoreConfig, num_episodes: int, lane_hashes: Mapping[str, Sequence[str]] | None = None
 ) -> None:
-    """Describe the arrays of a finished collection. Holds no dates: equal collections, equal bytes.
+    """Describe the arrays of a finished collection. It holds no dates: equal collections give equal bytes.
 
-    `lane_hashes` are those of each lane's slice of a file, where they are known already.
+    `lane_hashes` are those of each lane's slice of a file, if already known.
     """
     files = {}
     for name in ARRAYS:
@@ -149,7 +149,7 @@ def write_manifest(
 
 
 def list_stores(data_dir: Path) -> list[Path]:
-    """Directories in the place of stores under `data_dir`, sound or not; half-built ones are hidden and not listed."""
+    """Store directories under `data_dir`, sound or not; incomplete ones are hidden and not listed."""
     if not data_dir.is_dir():
         return []
     found = (path for game in GAMES for path in (data_dir / game).glob("[!.]*"))
@@ -157,7 +157,7 @@ def list_stores(data_dir: Path) -> list[Path]:
 
 
 def remove_store(path: Path) -> None:
-    """Delete a store. Refuses a directory that does not look like one."""
+    """Delete a store. A directory that does not look like one is refused."""
     if not path.is_dir():
         raise UserError(f"there is no store at {path}")
     own = (*ARRAYS, MANIFEST, STAMPS)
@@ -168,7 +168,7 @@ def remove_store(path: Path) -> None:
 
 
 def _slices(path: Path, config: StoreConfig) -> list[tuple[int, int]]:
-    """Byte ranges of the file: the header, then each lane's rows; a file that is not by rows is one slice."""
+    """Byte ranges of the file: the header, then each lane's rows; a file that is not organised by rows is one slice."""
     size = path.stat().st_size
     if path.name == "episodes.npy":
         return [(0, size)]

@@ -1,8 +1,8 @@
 """Measure annotations in the emulator: does a variable vary in play, and does its byte reach the screen?
 
 A byte that can be written without a trace on the screen is a copy, a scratch byte or a mistake; one that never varies
-cannot be learned. Neither proves an annotation wrong: a game may redraw a digit only when the score changes, or set
-a paddle's place anew from the joystick before it draws.
+cannot be learned. Neither proves an annotation wrong: a game may redraw a digit only when the score changes, or reset
+a paddle's position from the joystick before it draws.
 """
 
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from manicap.atari.splits import entropy
 from manicap.core.errors import UserError
 
 PROBE_FRAMES = 2
-"""Two, because many games draw an object in every other frame only."""
+"""Two, because many games draw an object only in every other frame."""
 MAX_STEPS = 1_000_000
 """A day of play; 128 MB of RAM states."""
 PROBE_OFFSETS = (1, 16, 128)
@@ -26,13 +26,13 @@ PROBE_OFFSETS = (1, 16, 128)
 
 @dataclass(frozen=True)
 class VariableReport:
-    """What was measured of one variable."""
+    """What was measured for one variable."""
 
     variable: Variable
     num_values: int
     """Distinct labels in play."""
     entropy: float
-    """Of the labels in play, in nats; the benchmark leaves out labels under 0.6."""
+    """Entropy of the labels in play, in nats; the benchmark drops labels below 0.6."""
     num_writes: int
     """How many times one of its bytes was overwritten."""
     changed_fraction: float
@@ -48,7 +48,7 @@ class VariableReport:
 def verify_game(
     game: Game, set_name: str, steps: int = 1000, num_points: int = 10, seed: int = 0
 ) -> list[VariableReport]:
-    """Play `steps` random steps, and at `num_points` even points of them overwrite each byte and compare screens."""
+    """Play `steps` random steps; at `num_points` evenly spaced points, overwrite each byte and compare screens."""
     if not 1 <= steps <= MAX_STEPS or num_points < 1 or seed < 0:
         raise UserError(
             f"steps must be between 1 and {MAX_STEPS:,}, num_points positive and seed not negative, got steps {steps},"
@@ -73,9 +73,9 @@ def verify_game(
 
 
 def count_changed_pixels(ale: ALEInterface, addresses: list[int]) -> dict[int, list[int]]:
-    """By byte, for each value written into it: the most pixels that differ in one of the next frames.
+    """For each byte and each value written into it: the largest number of pixels that differ in one of the next frames.
 
-    Every comparison starts from the emulator's present state, and the emulator is left in it.
+    Every comparison starts from the emulator's current state, and the emulator is left in that state.
     """
     state, ram = ale.cloneState(), ale.getRAM()
     expected = _next_screens(ale)

@@ -33,10 +33,10 @@ class AtariARI(gymnasium.Wrapper[Any, Any, Any, Any], gymnasium.utils.RecordCons
         self.annotation_set = annotation_set
         names = [variable.name for variable in annotations(self.game, annotation_set)]
         self.variables = tuple(names if variables is None else variables)
-        self.labels()  # an unknown variable is an error now, not at the first step
+        self.labels()  # report an unknown variable now, not at the first step
 
     def labels(self) -> dict[str, int]:
-        """The present value of every variable."""
+        """The current value of every variable."""
         ram = self.env.unwrapped.ale.getRAM()  # type: ignore[attr-defined]
         found = labels(ram, self.game, self.annotation_set, self.variables)
         return {name: int(value) for name, value in found.items()}

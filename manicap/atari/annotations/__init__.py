@@ -4,7 +4,7 @@
     labels(ram, find_game("pong"), "corrected")["ball_x"]  # uint8 [...] from RAMs uint8 [..., 128]
 
 Three sets: `ari-2019` (behind the published ST-DIM results), `ari-2020` (the table as it was left) and `corrected`
-(`ari-2020` with its measured mistakes mended; each change says why).
+(`ari-2020` with its measured mistakes corrected; each change says why).
 """
 
 from manicap.atari.annotations.sets import ANNOTATION_SETS, annotations, categories, changes, labels, sets_with

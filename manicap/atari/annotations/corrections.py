@@ -1,20 +1,20 @@
-"""The annotation set `corrected`, as differences from `ari-2020`: what was measured to be wrong there, and mended.
+"""The annotation set `corrected`, as differences from `ari-2020`: what was measured to be wrong there, corrected.
 
 Each change was measured in ale-py 0.12.1, and tests/atari/test_annotation_differences.py measures it again: by writing
 bytes and comparing screens, and against ALE's own count of lives and points.
 
-Looked at and left as it is in `ari-2020`:
+Examined and left as in `ari-2020`:
 - asteroids: OCAtari also lists rocks at RAM 10, 11 (y) and 28, 29 (x). These bytes stayed 0 in 3,000 random steps, and
-  rocks written into them were not drawn, so nothing decides.
-- berzerk: RAM 73 is no ninth robot's x, and is not added (see below).
+  rocks written into them were not drawn, so the question stays open.
+- berzerk: RAM 73 is not the x of a ninth robot, and is not added (see below).
 - demon_attack: RAM 17-19 place the right halves of the demons (RAM 13-15 the left ones), 8 pixels from the left halves
-  while a demon is whole. That is a position of the demon all the same.
+  while a demon is whole. That is still a position of the demon.
 - freeway: the score stays 0 under random play. The byte is right.
 - pong: RAM 45 and 46 do move the paddles sideways; the game just never does.
 - qbert: RAM 69 and 105 have no effect on the next frame, but no better byte was found: OCAtari derives the balls'
-  places from RAM 75-79 and what it saw before.
+  positions from RAM 75-79 and earlier frames.
 - seaquest: RAM 71-74 hold a diver or a missile, as their name says; RAM 30-33 anchor each lane's formation.
-- skiing: OCAtari's eighth object, RAM 86, has left the screen by the top: no value written there changes a pixel.
+- skiing: OCAtari's eighth object, RAM 86, has left the top of the screen: no value written there changes a pixel.
 """
 
 from manicap.atari.annotations.variables import (
@@ -80,8 +80,8 @@ CORRECTIONS: dict[str, tuple[Change, ...]] = {
     ),
     "breakout": (
         Change(
-            "RAM 77 is no count of blocks but the last two digits of the score, in BCD: with RAM 76 as the hundreds it "
-            "equals ALE's points (OCAtari). RAM 84 is 5 times the last digit: it picks the picture of that digit.",
+            "RAM 77 does not count blocks: it is the last two digits of the score, in BCD, and with RAM 76 as the "
+            "hundreds equals ALE's points (OCAtari). RAM 84 is 5 times the last digit and selects its picture.",
             drop=("blocks_hit_count",),
             put=display(score=77, score_hundreds=76),
         ),
@@ -93,7 +93,7 @@ CORRECTIONS: dict[str, tuple[Change, ...]] = {
     ),
     "demon_attack": (
         Change(
-            "RAM 22 moves the player's missile alone; RAM 16 moves the ship (OCAtari).",
+            "RAM 22 moves only the player's missile; RAM 16 moves the ship (OCAtari).",
             put=(*agent(player_x=16), *small(missile_x=22)),
         ),
     ),
@@ -119,7 +119,7 @@ CORRECTIONS: dict[str, tuple[Change, ...]] = {
             put=(decoded(DISPLAY, "num_lives", (123,), Bits(123, mask=0x03)),),
         ),
         Change(
-            "RAM 120 has the last two digits alone. With RAM 121 and 122 above it, it equals ALE's points (OCAtari).",
+            "RAM 120 has only the last two digits. With RAM 121 and 122 above it, it equals ALE's points (OCAtari).",
             put=display(player_score_hundreds=121, player_score_ten_thousands=122),
         ),
     ),
@@ -140,14 +140,14 @@ CORRECTIONS: dict[str, tuple[Change, ...]] = {
     "qbert": (
         Change("RAM 8 is ALE's lives less 2, modulo 256, and is drawn (OCAtari).", put=display(num_lives=8)),
         Change(
-            "Each byte colours one cube's top, so it is state like Breakout's wall; ari-2020 left the tiles in no "
+            "Each byte colours one cube's top, so it is state like Breakout's wall; ari-2020 left the tiles without a "
             "category.",
             recategorize={f"tile_color_{tile}": MISC for tile in range(21)},
         ),
     ),
     "seaquest": (
         Change(
-            "A lane's x is one anchor; which of its three places hold an enemy are the low bits of RAM 36-39 "
+            "A lane's x is one anchor; the low bits of RAM 36-39 say which of its three places hold an enemy "
             "(atari-representation-learning issue #59; OCAtari).",
             put=misc(**slots("enemy_formation", range(36, 40))),
         ),

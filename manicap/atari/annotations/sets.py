@@ -1,4 +1,4 @@
-"""The three annotation sets, and the labels that they give."""
+"""The three annotation sets and the labels they define."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -22,7 +22,7 @@ _CHANGES: dict[str, dict[str, tuple[Change, ...]]] = {
 
 
 def sets_with(game: Game) -> tuple[str, ...]:
-    """The annotation sets that have the game."""
+    """The annotation sets that include the game."""
     return tuple(name for name in ANNOTATION_SETS if name != "ari-2019" or game.name not in MISSING_IN_2019)
 
 
@@ -44,14 +44,14 @@ def changes(game: Game, set_name: str) -> tuple[Change, ...]:
 
 
 def categories(game: Game, set_name: str) -> dict[str, tuple[str, ...]]:
-    """The names of each category's variables, for the categories that the game has, in their order."""
+    """The names of each category's variables, for the categories that the game has, in order."""
     variables = annotations(game, set_name)
     names = {category: tuple(v.name for v in variables if category in v.categories) for category in CATEGORIES}
     return {category: found for category, found in names.items() if found}
 
 
 def labels(ram: Bytes, game: Game, set_name: str, names: Iterable[str] | None = None) -> dict[str, Bytes]:
-    """Labels uint8 [...] of whole RAMs uint8 [..., 128], by variable: of all, or of those named."""
+    """Labels uint8 [...] from whole RAMs uint8 [..., 128], by variable: all of them, or those named."""
     if ram.shape[-1:] != (RAM_SIZE,) or ram.dtype != "uint8":
         raise ValueError(f"labels needs RAMs uint8 [..., {RAM_SIZE}], got {ram.dtype} {list(ram.shape)}")
     variables = {variable.name: variable for variable in annotations(game, set_name)}
@@ -68,7 +68,7 @@ def _variables(game: str, set_name: str) -> tuple[Variable, ...]:
 
 
 def _apply(base: tuple[Variable, ...], changes: tuple[Change, ...]) -> tuple[Variable, ...]:
-    """The base table after the changes: what stays keeps its place, what is new follows."""
+    """The base table after the changes: existing variables keep their place, new ones follow."""
     table = {variable.name: variable for variable in base}
     for change in changes:
         touched = {*change.drop, *change.rename, *(set(change.recategorize) - set(change.rename.values()))}

@@ -1,8 +1,8 @@
 """The annotation set `ari-2020`: which RAM byte holds what, for all 24 games.
 
 Facts from mila-iqia/atari-representation-learning, where the table last changed in commit cc87a29 (9 June 2020);
-mengli11235/DIM-UA and MST_DIM use the same. Addresses count from 0 to 127. Categories stand beside the names, where
-the 2019 code found them by parts of names. Within a game, variables are in the order of the categories.
+mengli11235/DIM-UA and MST_DIM use the same. Addresses range from 0 to 127. Categories are listed beside the names,
+whereas the 2019 code inferred them from parts of names. Within a game, variables are in the order of the categories.
 """
 
 from manicap.atari.annotations.variables import (
@@ -122,7 +122,7 @@ ARI_2020: dict[str, tuple[Variable, ...]] = {
         *agent(player_x=43, player_y=67, player_column=35),
         *other(red_enemy_column=69, green_enemy_column=105),
         *display(**slots("score", range(89, 92))),
-        # The pyramid from the top, row by row.
+        # The pyramid, row by row from the top.
         *unsorted(**slots("tile_color", [21, 52, 54, 83, 85, 87, 98, 100, 102, 104])),
         *unsorted(**slots("tile_color", [1, 3, 5, 7, 9, 32, 34, 36, 38, 40, 42], first=10)),
     ),

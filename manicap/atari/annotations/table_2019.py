@@ -24,7 +24,7 @@ CHANGES_2019: dict[str, tuple[Change, ...]] = {
             recategorize={f"diver_x_{lane}": OTHER for lane in range(4)},
         ),
     ),
-    "space_invaders": (Change("a wrong byte, mended in commit 87805e5", put=display(num_lives=125)),),
+    "space_invaders": (Change("a wrong byte, corrected in commit 87805e5", put=display(num_lives=125)),),
     "yars_revenge": (
         Change(
             _RENAMED,

@@ -1,4 +1,4 @@
-"""What an annotation is: a named quantity of the game's state, where it stands in the RAM, and its categories."""
+"""What an annotation is: a named quantity of the game's state, its place in RAM, and its categories."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -23,11 +23,11 @@ class Variable:
 
     name: str
     addresses: tuple[int, ...]
-    """The RAM bytes that it is read from. Without `decode` there is one, and the label is that byte."""
+    """The RAM bytes that it is read from. Without `decode` there is only one, and the label is that byte."""
     categories: tuple[str, ...]
-    """Empty: listed, but counted in no category's mean."""
+    """If empty, the variable is listed but not counted in any category's mean."""
     why: str = ""
-    """Why it differs from the `ari-2020` table; empty where it does not."""
+    """Why it differs from the `ari-2020` table; empty if it does not."""
     decode: Callable[[Bytes], Bytes] | None = None
     """From whole RAMs uint8 [..., 128] to the labels uint8 [...]."""
 
@@ -48,7 +48,7 @@ class Change:
     recategorize: Mapping[str, str] = field(default_factory=dict)
     """From the name here to its category here."""
     put: tuple[Variable, ...] = ()
-    """New variables, or others in the place of those of the same name."""
+    """New variables, or replacements for those of the same name."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ class SlotOf:
         return labels
 
 
-# The words that the tables are written in: a category, then names and addresses.
+# The vocabulary of the tables: a category, then names and addresses.
 
 
 def within(categories: tuple[str, ...], /, **addresses: int) -> tuple[Variable, ...]:
