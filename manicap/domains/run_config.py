@@ -86,11 +86,13 @@ def find_method_for(domain: str, name: str) -> type[Method]:
 
 def typed_config(domain: str, method: str) -> type[RunConfig]:
     """The config of the domain with the method's own `settings`: what command line and reader parse."""
-    return _with_settings(find_domain(domain).config_type, find_method_for(domain, method).settings_type)
+    base: Any = find_domain(domain).config_type
+    settings: Any = find_method_for(domain, method).settings_type
+    return _with_settings(base, settings)
 
 
 @cache  # to make a dataclass takes longer than to read a result
-def _with_settings(base: Any, settings: Any) -> type[RunConfig]:
+def _with_settings(base: type[RunConfig], settings: type[Settings]) -> type[RunConfig]:
     fields = [("settings", settings, field(default_factory=settings))]
     return dataclasses.make_dataclass(base.__name__, fields, bases=(base,), frozen=True, kw_only=True)
 
