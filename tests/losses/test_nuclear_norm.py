@@ -104,6 +104,24 @@ def test_float32_ill_conditioned_matrix_keeps_its_small_singular_values(method: 
     assert gradient.square().sum().item() == pytest.approx(rows, rel=1e-2)
 
 
+@pytest.mark.parametrize("method", ["svd", "polar"])
+def test_float64_resolves_singular_values_down_to_1e_minus_11(method: NuclearNormMethod) -> None:
+    # The gradient is U V^T whatever the singular values: the smallest direction counts as much as the largest.
+    value, gradient = value_and_gradient(spectrum([1.0, 1e-4, 1e-11], 3, 5), method)
+    torch.testing.assert_close(value, torch.tensor(1 + 1e-4 + 1e-11, dtype=torch.float64), rtol=1e-14, atol=0)
+    polar = orthonormal(3, 3).T @ orthonormal(3, 5, seed=1)
+    torch.testing.assert_close(gradient, polar, rtol=0, atol=1e-4)  # eps over the smallest value: 2e-5
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])
+def test_the_precision_of_a_large_gram_matrix_does_not_depend_on_its_scale(scale: float) -> None:
+    # 300 rows: above the size that is always computed in float64. In float32, eigenvalues of A A^T carry an error of
+    # 1e-7 of the largest, 1: as much as the smallest ones, 1e-6. Only float64 gives their roots, 1e-3, to six digits.
+    values = [1.0] * 20 + [1e-3] * 280
+    found = nuclear_norm((scale * spectrum(values, 300, 400)).float(), "gram")
+    torch.testing.assert_close(float(found), scale * sum(values), rtol=1e-5, atol=0)
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("method", ROUTES)
 def test_rank_deficient_matrices_have_finite_value_and_bounded_gradient(
