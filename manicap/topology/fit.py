@@ -21,7 +21,7 @@ Floats = NDArray[np.float64]
 
 
 LARGEST = 1e12
-"""Of a coordinate: squares and drawings of much larger ones overflow."""
+"""Largest coordinate: squares and drawings of much larger ones overflow."""
 
 
 @dataclass(frozen=True)
@@ -29,29 +29,29 @@ class FitConfig:
     """How an atlas is fitted."""
 
     steps: Count = 800
-    """Steps of Adam, the learning rate falling to zero along a cosine."""
+    """Steps of Adam; the learning rate falls to zero along a cosine."""
     batch_size: BatchSize = 256
-    """Points a step."""
+    """Points per step."""
     learning_rate: Positive = 1e-2
-    """At the start."""
+    """Initial learning rate."""
     extent_weight: NonNegative = 1.0
     """Weight of the charts' extent: keeps each chart in one place."""
     overlap: NonNegative = 0.4
-    """How softly charts meet: weight of the membership's entropy, in units of the charts' extent."""
+    """How much charts overlap: weight of the membership entropy, in units of the charts' extent."""
     balance_weight: NonNegative = 1.0
-    """Weight of the divergence of the charts' use from uniform: keeps charts from dying."""
+    """Weight of the divergence of the charts' usage from uniform: keeps charts from dying."""
 
 
 @dataclass(frozen=True)
 class Atlas:
-    """What the charts make of the points."""
+    """The fitted charts of a point cloud."""
 
     membership: Floats
     """[n, charts]"""
     centres: Floats
-    """[charts, C]: the middle of each chart, among the points."""
+    """[charts, C]: the centre of each chart, in the space of the points."""
     error: float
-    """Root of the mean squared distance of a point to its reconstruction, the points' own spread being 1."""
+    """Root mean squared distance of a point to its reconstruction, in units of the points' spread."""
 
 
 def fit_atlas(
@@ -67,8 +67,8 @@ def fit_atlas(
         L = E sum_i q_i |x - psi_i(phi_i(x))|^2 + extent_weight E sum_i q_i |x - psi_i(0)|^2
             - temperature E H(q) + balance_weight KL(E q || uniform)
 
-    where temperature = overlap x the second term, as a number. Deviations: arXiv 1803.00156 matches the coordinates to
-    a uniform prior by an adversary; here the extent of the charts is penalised and their use balanced.
+    where temperature = overlap x the second term, without gradient. Deviations: arXiv 1803.00156 matches the
+    coordinates to a uniform prior by an adversary; here the extent of the charts is penalised and their usage balanced.
     """
     cloud = _checked(points, num_charts, dimension)
     middle, scale = cloud.mean(0), np.sqrt(cloud.var(0).sum())
@@ -112,5 +112,5 @@ def _checked(points: NDArray[np.floating], num_charts: int, dimension: int) -> F
         raise UserError(f"{num_charts} charts need at least {10 * num_charts} points, got {len(cloud)}")
     cloud = cloud.astype(np.float64)
     if not (np.abs(cloud) <= LARGEST).all() or not cloud.var(0).sum() > 0:  # NaN compares as false
-        raise UserError(f"the points must be finite, at most {LARGEST:g} in size, and not all alike")
+        raise UserError(f"the points must be finite, at most {LARGEST:g} in size, and not all equal")
     return cloud

@@ -1,4 +1,4 @@
-"""The Čech nerve of an atlas: a vertex a chart, a simplex wherever charts meet; and its Betti numbers.
+"""The Čech nerve of an atlas, with one vertex per chart and a simplex wherever charts meet, and its Betti numbers.
 
 nerve = build_nerve(membership, threshold=0.05)
 nerve.betti_numbers        (1, 0, 1) for a sphere
@@ -35,11 +35,11 @@ class Nerve:
 def build_nerve(membership: NDArray[Any], threshold: float = DEFAULT_THRESHOLD, max_dimension: int = 2) -> Nerve:
     """The nerve of the charts U_i = {x : q_i(x) > threshold} over the samples [n, N] (arXiv 2405.13848, section 3.1).
 
-        {i, j, ...} is a simplex  iff  some sample x lies in U_i, U_j, ... together
+        {i, j, ...} is a simplex  iff  some sample x lies in all of U_i, U_j, ...
 
-    Where every intersection is contractible, the nerve has the homotopy type of the union of the charts. Betti numbers
-    are given up to `max_dimension` and need simplices of one dimension more; none higher are made. Every sample lies in
-    some chart as long as the threshold is under 1 / N; above, samples may lie in none.
+    If every intersection is contractible, the nerve has the homotopy type of the union of the charts. Betti numbers
+    are given up to `max_dimension` and need simplices of one dimension more; none higher are built. Every sample lies
+    in some chart if the threshold is below 1 / N; above, samples may lie in none.
     """
     q = np.asarray(membership)
     if q.ndim != 2 or not q.size:
@@ -58,7 +58,7 @@ def build_nerve(membership: NDArray[Any], threshold: float = DEFAULT_THRESHOLD, 
 def sweep_thresholds(
     membership: NDArray[Any], thresholds: Sequence[float] = THRESHOLDS, max_dimension: int = 2
 ) -> list[Nerve]:
-    """The nerve at each threshold: a hole that is there over a wide range is more than an accident of one."""
+    """The nerve at each threshold: a hole that persists over a wide range is no accident of one threshold."""
     return [build_nerve(membership, threshold, max_dimension) for threshold in thresholds]
 
 

@@ -1,4 +1,4 @@
-"""Points drawn evenly from surfaces whose topology is known."""
+"""Points drawn uniformly from surfaces of known topology."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ Points = NDArray[np.float64]
 class Shape:
     sample: Callable[[int, np.random.Generator], Points]
     dimension: int
-    """Of the surface, and so of its charts."""
+    """Dimension of the surface, and so of its charts."""
     num_charts: int
     """Enough for a cover whose intersections are contractible."""
     betti_numbers: tuple[int, ...]
@@ -34,8 +34,8 @@ def sample_sphere(count: int, generator: np.random.Generator) -> Points:
 
 
 def sample_torus(count: int, generator: np.random.Generator, tube: float = 0.45) -> Points:
-    """The torus in space: a tube of radius `tube` around the unit circle, evenly over its area."""
-    # The outside of the tube has more area, in proportion to its distance from the axis: reject by it.
+    """The torus in space: a tube of radius `tube` around the unit circle, uniform over its area."""
+    # The outside of the tube has more area, in proportion to its distance from the axis: reject accordingly.
     around = np.empty(0)
     while len(around) < count:
         angle, height = generator.uniform(0, 2 * np.pi, count), generator.uniform(0, 1 + tube, count)

@@ -45,7 +45,7 @@ def test_the_same_seed_fits_the_same_atlas_and_a_scaled_cloud_too():
         (np.zeros((5, 2, 2)), 1, 1, "points"),
         (np.random.default_rng(0).random((50, 2)), 4, 3, "1 to 2 dimensions"),
         (np.random.default_rng(0).random((30, 2)), 4, 1, "at least 40 points"),
-        (np.ones((50, 2)), 4, 1, "not all alike"),
+        (np.ones((50, 2)), 4, 1, "not all equal"),
         (np.where(np.arange(50) == 7, np.nan, 1.0)[:, None], 4, 1, "must be finite"),
         (np.where(np.arange(50) == 7, 1e200, 1.0)[:, None], 4, 1, "at most 1e\\+12"),
     ],
