@@ -1,4 +1,4 @@
-"""What a representation looks like, without labels: pure functions of features, one subject a file.
+"""What a representation looks like, without labels: pure functions of features, one subject per file.
 
     information          InfoNCE bound on mutual information, with its ceiling
     geometry             alignment, uniformity, spread on the sphere
@@ -10,5 +10,5 @@
     manifold_capacity    capacity, radius and dimension of labelled groups of points, by mean-field theory
     alarm                collapse, in words
 
-All take NumPy arrays, one row a sample, and compute in float64. docs/diagnostics.md says how to read each.
+All take NumPy arrays with one row per sample and compute in float64. docs/diagnostics.md explains how to read each.
 """

@@ -8,17 +8,17 @@ from typing import Literal
 
 @dataclass(frozen=True)
 class Limit:
-    """A measure's limit, and the sentence when it is passed."""
+    """A measure's limit, and the sentence to show when it is passed."""
 
     measure: str
     name: str
-    """For people."""
+    """The measure's name for display."""
     side: Literal["at least", "at most"]
     value: float
     sentence: str
 
     def is_passed(self, measured: float) -> bool:
-        """NaN counts as passed: it means that there was no variance to measure."""
+        """NaN counts as passed, because it means that there was no variance to measure."""
         return not (measured >= self.value if self.side == "at least" else measured <= self.value)
 
 
@@ -31,9 +31,9 @@ LIMITS = (
         "rank collapse: the features vary along {} directions",
     ),
     Limit("spread", "spread", "at least", 0.02, "variance collapse: all samples point the same way, spread {}"),
-    Limit("dead_fraction", "share of dead units", "at most", 0.9, "dead units: a share of {} never changes"),
+    Limit("dead_fraction", "fraction of dead units", "at most", 0.9, "dead units: a fraction of {} never changes"),
     Limit(
-        "head_cosine", "mean cosine of heads", "at most", 0.98, "heads alike: the mean cosine of their outputs is {}"
+        "head_cosine", "mean cosine of heads", "at most", 0.98, "similar heads: the mean cosine of their outputs is {}"
     ),
     Limit(
         "usage_entropy",
@@ -43,14 +43,14 @@ LIMITS = (
         "one chart for everything: the usage of the charts has entropy {}",
     ),
 )
-"""Where a representation counts as collapsed. Rules of thumb of ours; every alarm prints its limit.
+"""When a representation counts as collapsed. These are our rules of thumb; every alarm prints its limit.
 
-CKA has none: wide linear heads that start as different rotations have a CKA near 1 and say different things.
+CKA has no limit: wide linear heads that start as different rotations have a CKA near 1 and yet differ.
 """
 
 
 def collapse_alarms(measured: Mapping[str, float], limits: tuple[Limit, ...] = LIMITS) -> list[str]:
-    """A sentence for every measure past its limit; what was not measured is not judged."""
+    """One sentence per measure past its limit; what was not measured is not judged."""
     alarms = []
     for limit in limits:
         value = measured.get(limit.measure)
@@ -61,13 +61,13 @@ def collapse_alarms(measured: Mapping[str, float], limits: tuple[Limit, ...] = L
 
 
 def within_limits(measured: Mapping[str, float | None], limits: tuple[Limit, ...] = LIMITS) -> str:
-    """What no alarm means, with the numbers: `no measure is past its limit: spread 0.41 (at least 0.02), ...`.
+    """What no alarm means, with the numbers: `all measures are within their limits: spread 0.41 (at least 0.02), ...`.
 
-    It is no certificate: a representation may have lost half of its units and be within every limit.
+    This is no guarantee: a representation may have lost half of its units and still be within every limit.
     """
     told = [
         f"{limit.name} {value:.3g} ({limit.side} {limit.value:g})"
         for limit in limits
         if (value := measured.get(limit.measure)) is not None
     ]
-    return f"no measure is past its limit: {', '.join(told)}" if told else "nothing was measured that has a limit"
+    return f"all measures are within their limits: {', '.join(told)}" if told else "no measure with a limit was taken"

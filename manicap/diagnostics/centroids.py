@@ -1,4 +1,4 @@
-"""The quantity that C+ maximises, beside the most it could be."""
+"""The quantity that C+ maximises, with its upper bound."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -18,7 +18,7 @@ class CentroidNorm:
 
     @property
     def percent_error(self) -> float:
-        """How far the norm stays under its bound: 0 at the bound."""
+        """How far the norm stays below its bound: 0 at the bound."""
         return 100 * (self.bound - self.norm) / self.bound
 
 
@@ -29,7 +29,7 @@ def centroid_norm(heads: NDArray[Any]) -> CentroidNorm:
         ||C||_* <= sqrt(min(P, D)) ||C||_F <= sqrt(P min(P, D))
 
     `heads` is [P, heads, D]; features [P, D] count as one head. The bound is reached when the heads of a sample agree
-    and the singular values are all alike. It grows with P, so compare at one P.
+    and all singular values are equal. It grows with P, so compare norms only at the same P.
     """
     x = np.asarray(heads)
     x = as_samples(x[:, None] if x.ndim == 2 else x, "heads", ndim=3)

@@ -1,4 +1,4 @@
-"""Where unit vectors lie on the sphere: pairs close together, everything spread out (Wang and Isola 2020)."""
+"""Where unit vectors lie on the sphere: pairs close together, all samples spread out (Wang and Isola 2020)."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from manicap.diagnostics.samples import as_samples, require_pairs, unit_rows
 
 
 def alignment(first: NDArray[Any], second: NDArray[Any], power: float = 2) -> float:
-    """Mean distance of positive pairs on the sphere (arXiv 2005.10242, section 4.1): 0 alike, 4 opposite.
+    """Mean distance of positive pairs on the sphere (arXiv 2005.10242, section 4.1): 0 if equal, 4 if opposite.
 
     align = E |f(x) - f(y)|^power        f of unit length
     """
@@ -23,7 +23,7 @@ def uniformity(features: NDArray[Any], scale: float = 2) -> float:
 
         uniform = log E exp(-scale |f(x) - f(y)|^2)        over pairs of different samples
 
-    0 if all are alike; about -2 scale in many dimensions when they are spread evenly. Lower is more uniform.
+    0 if all are equal; in high dimensions about -2 scale if they are spread evenly. Lower is more uniform.
     """
     unit = unit_rows(as_samples(features, "features"))
     cosines = (unit @ unit.T)[np.triu_indices(len(unit), 1)]
@@ -32,7 +32,7 @@ def uniformity(features: NDArray[Any], scale: float = 2) -> float:
 
 
 def spread(features: NDArray[Any]) -> float:
-    """Root of the total variance of the unit vectors: 0 if all point one way, 1 if they balance out.
+    """Root of the total variance of the unit vectors: 0 if all point the same way, 1 if they balance out.
 
         spread = sqrt(1 - |E f(x)|^2)        f of unit length
 

@@ -1,4 +1,4 @@
-"""Do the heads say different things? Similarity of every pair of them; 1 means they have converged."""
+"""Whether the heads differ: the similarity of every pair; 1 means that they have converged."""
 
 from typing import Any
 
@@ -13,8 +13,8 @@ def linear_cka(first: NDArray[Any], second: NDArray[Any]) -> float:
 
         CKA = |Y^T X|_F^2 / (|X^T X|_F |Y^T Y|_F)        columns centred
 
-    1 if one is a rotation and scaling of the other, 0 if they have no linear relation. Not changed by rotations, so it
-    asks whether two heads carry the same structure, not whether their units agree. NaN if one of them is constant.
+    1 if one is a rotation and scaling of the other, 0 if they have no linear relation. Rotations do not change it, so
+    it tells whether two heads carry the same structure, not whether their units agree. NaN if either is constant.
     """
     x, y = as_samples(first, "first"), as_samples(second, "second")
     if len(x) != len(y):
@@ -23,7 +23,7 @@ def linear_cka(first: NDArray[Any], second: NDArray[Any]) -> float:
 
 
 def head_cka(heads: NDArray[Any]) -> Floats:
-    """Linear CKA of every two heads: [N, N] from heads [n, N, D]."""
+    """Linear CKA of every pair of heads: [N, N] from heads [n, N, D]."""
     x = as_samples(heads, "heads", ndim=3)
     grams = [_centred_gram(x[:, i]) for i in range(x.shape[1])]
     return np.array([[_alignment(a, b) for b in grams] for a in grams])
@@ -34,7 +34,7 @@ def head_cosine(heads: NDArray[Any]) -> Floats:
 
         cos_ij = E o_i . o_j / (|o_i| |o_j|)
 
-    Asks whether heads give the same vector, as bootstrapped heads tend to (arXiv 2405.13848, section 3.5).
+    It tells whether heads give the same vector, as bootstrapped heads tend to (arXiv 2405.13848, section 3.5).
     """
     unit = unit_rows(as_samples(heads, "heads", ndim=3))
     cosines: Floats = np.einsum("pid,pjd->ij", unit, unit, optimize=True) / len(unit)
@@ -42,7 +42,7 @@ def head_cosine(heads: NDArray[Any]) -> Floats:
 
 
 def mean_of_pairs(similarity: NDArray[Any]) -> float:
-    """Mean over the pairs of different heads; NaN for a single head."""
+    """Mean over all pairs of different heads; NaN for a single head."""
     pairs = np.asarray(similarity)[np.triu_indices(len(similarity), 1)]
     return float(pairs.mean()) if len(pairs) else float("nan")
 

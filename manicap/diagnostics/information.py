@@ -1,4 +1,4 @@
-"""The InfoNCE bound on mutual information. It can never exceed log K: read it beside that ceiling."""
+"""The InfoNCE bound on mutual information. It can never exceed log K, so compare it with that ceiling."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -18,11 +18,11 @@ class InformationBound:
     bound: float
     """log K - L, a lower bound on the mutual information in expectation."""
     ceiling: float
-    """log K, the most that K candidates can show, however large the information is."""
+    """log K, the most that K candidates can show, however large the mutual information is."""
 
 
 def infonce_bound(scores: NDArray[Any]) -> InformationBound:
-    """log K - L for scores [batches, K, K] or [K, K], the own partner on the diagonal (arXiv 1807.03748, section 2.3).
+    """log K - L for scores [batches, K, K] or [K, K], with positives on the diagonal (arXiv 1807.03748, section 2.3).
 
         L = -mean over b of log( exp(s_bb) / sum over b' of exp(s_bb') )
         I(x; y) >= log K - L        in expectation, for any score function
@@ -41,10 +41,10 @@ def infonce_bound(scores: NDArray[Any]) -> InformationBound:
 
 
 def cosine_infonce_bound(first: NDArray[Any], second: NDArray[Any], batch_size: int = 64) -> InformationBound:
-    """The bound of pairs by cosine similarity over a temperature, for features whose own critic is not at hand.
+    """The bound for pairs, scored by cosine similarity over a temperature, for features without their own critic.
 
-    The temperature is the best of `TEMPERATURES` on every other batch; the bound is measured on the rest, so choosing
-    it does not lift the bound. Rows are taken in the order given: shuffle them first.
+    The temperature is the best of `TEMPERATURES` on every other batch; the bound is measured on the rest, so the choice
+    does not inflate it. Rows are used in the given order: shuffle them first.
     """
     a, b = as_samples(first, "first", at_least=2 * batch_size), as_samples(second, "second", at_least=2 * batch_size)
     require_pairs(a, b)

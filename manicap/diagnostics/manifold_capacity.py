@@ -3,8 +3,8 @@
     table = manifold_capacity([features[labels == k] for k in classes], generator)
     table.capacity, table.radius, table.dimension
 
-A group of points and its convex hull is a manifold. Its capacity is the number of such manifolds, per dimension, up to
-which a random half of them can be told from the rest by a hyperplane: 2 for isolated points, less for what is spread.
+A group of points with its convex hull is a manifold. Its capacity is the number of such manifolds, per dimension, up to
+which a hyperplane can separate a random half of them from the rest: 2 for isolated points, less for extended manifolds.
 """
 
 from collections.abc import Sequence
@@ -20,13 +20,13 @@ from manicap.diagnostics.samples import Floats, as_samples
 
 @dataclass(frozen=True)
 class ManifoldCapacity:
-    """One entry a manifold, and their means."""
+    """One entry per manifold, and their means."""
 
     capacities: Floats
     radii: Floats
-    """Root of the mean squared length of the anchor points, the centre's length being 1."""
+    """Root mean squared length of the anchor points, in units of the centre's length."""
     dimensions: Floats
-    """Of the anchor points, as a random direction sees them."""
+    """Dimension of the anchor points, as seen from a random direction."""
 
     @property
     def capacity(self) -> float:
@@ -48,9 +48,9 @@ def manifold_capacity(
     num_draws: int = 200,
     margin: float = 0.0,
 ) -> ManifoldCapacity:
-    """Capacity, radius and dimension of each manifold, an array [points, D] each.
+    """Capacity, radius and dimension of each manifold, given as one array [points, D] each.
 
-    The mean of the manifolds' centres is taken out; then each manifold's centre has a length, which is its unit.
+    The mean of the manifolds' centres is subtracted; the length of each manifold's centre is then its unit.
     With s the points around the centre in that unit, S = (s, 1), and T = (t, t_0) standard normal:
 
         F(T)   = min over V of |V - T|^2  such that  V . S + margin <= 0 for every point
@@ -59,9 +59,9 @@ def manifold_capacity(
         radius^2  = E |s~|^2,    dimension = E (t . s~ / |s~|)^2
 
     V = T - sum_i x_i S_i with x >= 0 the solution of the dual problem; without a margin F is the squared length of
-    T's projection to the cone of the S_i. Draws come in pairs (T, -T) and each axis is scaled to variance 1, so that an
-    isolated point has capacity 2 exactly. Draws whose constraints already hold (x = 0) have no anchor and count in F
-    alone. Deviations: correlations between the centres are not removed, as the theory's simplest form assumes.
+    T's projection onto the cone of the S_i. Draws come in pairs (T, -T) and each axis is scaled to variance 1, so that
+    an isolated point has capacity exactly 2. Draws whose constraints already hold (x = 0) have no anchor and count
+    only in F. Deviations: correlations between the centres are not removed, as the theory's simplest form assumes.
     """
     if num_draws < 2 or num_draws % 2:
         raise ValueError(f"num_draws must be even and at least 2, got {num_draws}")
@@ -80,7 +80,7 @@ def _shape(points: Floats, index: int) -> Floats:
     length = np.linalg.norm(centre)
     around = points - centre
     if length <= 1e-12 * max(1.0, float(np.abs(points).max())):
-        raise ValueError(f"the centre of manifold {index} lies on the mean of all centres: its capacity has no unit")
+        raise ValueError(f"the centre of manifold {index} is the mean of all centres: its capacity is undefined")
     reduced: Floats = np.linalg.qr(around.T)[1].T if len(points) > 1 else np.zeros((1, 0))
     return np.column_stack([reduced / length, np.ones(len(points))])
 

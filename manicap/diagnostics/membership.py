@@ -1,4 +1,4 @@
-"""How an atlas uses its charts: which are taken, and how sure of it the membership is."""
+"""How an atlas uses its charts: which are chosen, and how certain the membership is."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ def chart_usage(membership: NDArray[Any]) -> Floats:
 
 
 def membership_entropy(membership: NDArray[Any]) -> float:
-    """Mean entropy of a sample's membership in nats: 0 one chart for sure, log N undecided.
+    """Mean entropy of a sample's membership in nats: 0 if certain of one chart, log N if uniform.
 
     H(I|z) = -E sum_i q_i(z) log q_i(z)
     """
@@ -23,7 +23,7 @@ def membership_entropy(membership: NDArray[Any]) -> float:
 
 
 def usage_entropy(membership: NDArray[Any]) -> float:
-    """Entropy of the mean membership in nats: 0 all samples in one chart, log N all charts used alike.
+    """Entropy of the mean membership in nats: 0 if all samples are in one chart, log N if charts are used equally.
 
         H(I) = -sum_i E[q_i] log E[q_i]
 
@@ -40,5 +40,5 @@ def _entropy(p: Floats) -> Floats:
 def _probabilities(membership: NDArray[Any]) -> Floats:
     q = as_samples(membership, "membership", at_least=1)
     if (q < 0).any() or not np.allclose(q.sum(1), 1, atol=1e-4):
-        raise ValueError("membership must be probabilities: not negative, each row summing to 1")
+        raise ValueError("membership must hold probabilities: not negative, with rows that sum to 1")
     return q

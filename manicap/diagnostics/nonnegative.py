@@ -1,4 +1,4 @@
-"""Many non-negative quadratic programs with one matrix, solved together and exactly."""
+"""Many non-negative quadratic programs that share one matrix, solved together and exactly."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,18 +15,17 @@ def solve_nonnegative(gram: Floats, targets: Floats) -> Floats:
     """For every column b of `targets` the x >= 0 that minimises x^T G x / 2 - b^T x: [m, n] from [m, m] and [m, n].
 
     Block principal pivoting (Kim and Park 2011, SIAM J. Sci. Comput. 33): guess which entries are positive, solve for
-    them, exchange all that came out with the wrong sign, and only one when that stops helping. The first guess comes
-    from projected gradients. Columns are solved in
-    one batch and leave it as they satisfy the optimality conditions
+    them, and exchange all that came out with the wrong sign, or only one when that stops helping. The first guess comes
+    from projected gradients. Columns are solved in one batch and leave it once they satisfy the optimality conditions
 
         x >= 0,   y = G x - b >= 0,   x y = 0
 
-    to 1e-8 of the column's scale. A ridge of 1e-10 of the largest diagonal entry stands in for rank that G may lack.
-    Raises ArithmeticError if a column does not get there.
+    to 1e-8 of the column's scale. A ridge of 1e-10 of the largest diagonal entry makes up for a rank-deficient G.
+    Raises ArithmeticError if a column does not converge.
     """
     m, n = targets.shape
     matrix = gram + RIDGE * gram.diagonal().max() * np.eye(m)
-    # Unit diagonal: then one tolerance serves all entries.
+    # With a unit diagonal, one tolerance serves all entries.
     scale = 1 / np.sqrt(matrix.diagonal())
     matrix = matrix * np.outer(scale, scale)
     right = (targets * scale[:, None]).T
@@ -48,7 +47,7 @@ def solve_nonnegative(gram: Floats, targets: Floats) -> Floats:
         better = count < fewest[left]
         fewest[left] = np.where(better, count, fewest[left])
         chances[left] = np.where(better, 3, chances[left] - 1)
-        # Out of chances: exchange the last wrong entry alone, which cannot cycle (Murty 1974).
+        # No attempts left: exchange only the last wrong entry, which cannot cycle (Murty 1974).
         stuck = np.flatnonzero(chances[left] < 0)
         last = m - 1 - wrong[stuck][:, ::-1].argmax(1)
         wrong[stuck] = False
@@ -58,7 +57,7 @@ def solve_nonnegative(gram: Floats, targets: Floats) -> Floats:
 
 
 def _approximate(matrix: Floats, right: Floats) -> Floats:
-    """Near the solution by accelerated projected gradients: a good guess of its positive entries."""
+    """An approximate solution by accelerated projected gradients: a good guess of the positive entries."""
     step = 1 / np.linalg.eigvalsh(matrix)[-1]
     x = ahead = np.zeros_like(right)
     for k in range(WARM_UP_STEPS):
@@ -69,7 +68,7 @@ def _approximate(matrix: Floats, right: Floats) -> Floats:
 
 def _solve_on(matrix: Floats, right: Floats, positive: NDArray[np.bool_]) -> Floats:
     """Solve G x = b on each row's positive entries, the others zero: [n, m]."""
-    # Only as many unknowns as the row with the most positive entries has; others are filled up with x = 0.
+    # Only as many unknowns as the row with the most positive entries has; shorter rows are padded with x = 0.
     size = max(int(positive.sum(1).max()), 1)
     order = np.argsort(~positive, axis=1, kind="stable")[:, :size]
     taken = np.take_along_axis(positive, order, 1)

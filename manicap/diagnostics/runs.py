@@ -1,4 +1,4 @@
-"""What every diagnosis of a finished run shares: its file, its heads, and pairs of samples."""
+"""What all diagnoses of finished runs share: the file, the heads, and pairs of samples."""
 
 import math
 from dataclasses import asdict, dataclass, field, fields
@@ -23,22 +23,22 @@ from manicap.nn.heads import Membership
 from manicap.train.finished import FinishedRun
 
 BATCH = 64
-"""Candidates of the InfoNCE bound."""
+"""Number of candidates in the InfoNCE bound."""
 
 
 @dataclass(frozen=True)
 class HeadFindings:
-    """Similarity of heads and use of charts."""
+    """Similarity of heads and usage of charts."""
 
     measures: dict[str, float] = field(default_factory=dict)
     matrices: dict[str, Any] = field(default_factory=dict)
-    """`head_cka`, `head_cosine`, `chart_usage`; empty where the run has no heads."""
+    """`head_cka`, `head_cosine`, `chart_usage`; empty if the run has no heads."""
     notes: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
 class ManifoldCapacity:
-    """Of the samples that share a label."""
+    """The manifold capacity of the samples that share a label."""
 
     capacity: float
     radius: float
@@ -48,7 +48,7 @@ class ManifoldCapacity:
 
 @dataclass(frozen=True)
 class RunDiagnosis:
-    """`diagnostics.json`: what was measured on what, and the alarms it gives."""
+    """`diagnostics.json`: what was measured, on what, and the resulting alarms."""
 
     domain: str
     subject: str
@@ -87,10 +87,10 @@ class RunDiagnosis:
                 heads=HeadFindings(**{key: value for key, value in values["heads"].items() if key in names}),
             )
         except (KeyError, TypeError, AttributeError) as error:
-            raise UserError(f"{path} is no diagnosis of this version ({error!r}); diagnose again") from None
+            raise UserError(f"{path} is not a diagnosis of this version ({error!r}); diagnose again") from None
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON has no NaN and no infinity: such numbers become null."""
+        """JSON has no NaN or infinity: such numbers become null."""
         return {
             "domain": self.domain,
             "subject": self.subject,
@@ -114,7 +114,7 @@ def window_pairs(groups: NDArray[Any], batch_size: int = BATCH) -> tuple[NDArray
 
 
 def measure_run_heads(run: FinishedRun, inputs_BCHW: torch.Tensor) -> HeadFindings:
-    """Similarity of heads and use of charts, where the run has kept them; else a note that says why not."""
+    """Similarity of heads and usage of charts, if the run has kept them; otherwise a note that says why not."""
     method, notes = _method_with_heads(run)
     if method is None:
         return HeadFindings(notes=notes)
@@ -142,9 +142,9 @@ def _method_with_heads(run: FinishedRun) -> tuple[Method | None, list[str]]:
         return None, [f"{run.config.method} has no set of heads to compare"]
     trained = run.trained_method()
     if trained is None:
-        return None, ["the heads are no part of the encoder, and training.safetensors, which held them, was removed"]
+        return None, ["the heads are not part of the encoder, and training.safetensors, which held them, was removed"]
     steps = run.training.steps
-    return trained, [f"the heads are no part of the encoder: they are measured as they were after step {steps}"]
+    return trained, [f"the heads are not part of the encoder: they are measured as they were after step {steps}"]
 
 
 def json_number(value: float) -> float | None:

@@ -1,4 +1,4 @@
-"""What every diagnostic asks of its input: finite numbers, one row a sample."""
+"""What every diagnostic requires of its input: finite numbers, one row per sample."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ Floats = NDArray[np.float64]
 
 
 def as_samples(values: NDArray[Any], name: str, ndim: int = 2, at_least: int = 2) -> Floats:
-    """`values` as float64 with `ndim` axes and at least so many rows, or a ValueError that says what came."""
+    """`values` as float64 with `ndim` axes and `at_least` rows, or a ValueError that describes what was passed."""
     array = np.asarray(values)
     if array.ndim != ndim or len(array) < at_least or not array.size:
         axes = "[n, D]" if ndim == 2 else "[n, heads, D]"

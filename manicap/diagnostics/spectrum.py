@@ -17,8 +17,8 @@ def effective_rank(features: NDArray[Any], centered: bool = False) -> float:
         p_k    = s_k / sum s + 1e-7
         RankMe = exp(-sum_k p_k log p_k)
 
-    From 1, one direction, to min(n, D), all alike. The paper leaves the mean in; `centered` takes it out, which tells
-    more of features with a large mean, such as those behind a ReLU.
+    It ranges from 1, for one direction, to min(n, D), for equal singular values. The paper keeps the mean; `centered`
+    subtracts it, which is more informative for features with a large mean, such as those after a ReLU.
     """
     x = as_samples(features, "features")
     x = x - x.mean(0) if centered else x
@@ -26,19 +26,19 @@ def effective_rank(features: NDArray[Any], centered: bool = False) -> float:
 
 
 def lidar(groups: NDArray[Any], ridge: float = 1e-4) -> float:
-    """LiDAR: the effective rank of what tells groups apart, against what varies within (arXiv 2312.04000).
+    """LiDAR: the effective rank of what separates groups, relative to what varies within them (arXiv 2312.04000).
 
         S_b = covariance of the group means,    S_w = mean covariance within the groups + ridge I
         p_k = l_k / sum l + 1e-7                l: eigenvalues of S_w^(-1/2) S_b S_w^(-1/2)
         LiDAR = exp(-sum_k p_k log p_k)
 
-    `groups` is [groups, members, D]: views of one image, or neighbouring frames. At most groups - 1.
-    Deviations: none; the eigenvalues are found as squared singular values of L^-1 M, where S_w = L L^T and M holds the
-    centred group means.
+    `groups` is [groups, members, D]: views of one image, or neighbouring frames. LiDAR is at most groups - 1.
+    Deviations: none; the eigenvalues are computed as squared singular values of L^-1 M, where S_w = L L^T and M holds
+    the centred group means.
     """
     x = as_samples(groups, "groups", ndim=3)
     if x.shape[1] < 2:
-        raise ValueError(f"lidar needs at least 2 members a group, got groups of shape {list(x.shape)}")
+        raise ValueError(f"lidar needs at least 2 members per group, got groups of shape {list(x.shape)}")
     means = x.mean(1)
     within = (x - means[:, None]).reshape(-1, x.shape[2])
     scatter = within.T @ within / len(within)
@@ -49,12 +49,12 @@ def lidar(groups: NDArray[Any], ridge: float = 1e-4) -> float:
 
 
 def decay_exponent(features: NDArray[Any], first_rank: int = 1, last_rank: int | None = None) -> float:
-    """alpha of l_j ~ j^-alpha, l the eigenvalues of the covariance in falling order (alpha-ReQ, NeurIPS 2022).
+    """alpha of l_j ~ j^-alpha, with l the eigenvalues of the covariance in descending order (alpha-ReQ, NeurIPS 2022).
 
-    A straight line through log l_j over log j, weighted by 1/j so that each octave counts alike (as Stringer et al.
-    2019, Nature 571, who measured it first). Near 1 is where alpha-ReQ finds representations that transfer; large means
-    few directions hold the variance, 0 that all hold the same. Ranks whose eigenvalue is under 1e-10 of the first are
-    left out; infinite if fewer than two are left, which is one direction or none.
+    A straight line is fitted to log l_j over log j, weighted by 1/j so that each octave counts equally (as in Stringer
+    et al. 2019, Nature 571, who measured it first). alpha-ReQ finds that representations transfer if alpha is near 1; a
+    large alpha means that few directions hold the variance, 0 that all hold the same. Ranks whose eigenvalue is below
+    1e-10 of the first are dropped; alpha is infinite if fewer than two are left, that is, one direction or none.
     """
     x = as_samples(features, "features")
     eigenvalues = _gram_eigenvalues(x - x.mean(0)) / len(x)
@@ -68,10 +68,10 @@ def decay_exponent(features: NDArray[Any], first_rank: int = 1, last_rank: int |
 
 
 def _gram_eigenvalues(x: Floats) -> Floats:
-    """Squared singular values in falling order, from the smaller Gram matrix."""
+    """Squared singular values in descending order, from the smaller Gram matrix."""
     gram = x @ x.T if len(x) <= x.shape[1] else x.T @ x
     eigenvalues: Floats = np.maximum(np.linalg.eigvalsh(gram)[::-1], 0)
-    # A Gram matrix cannot tell what is under eps of the largest from zero; its root would look like a direction.
+    # A Gram matrix cannot tell values below eps of the largest from zero; their roots would look like directions.
     return np.where(eigenvalues > len(gram) * np.finfo(np.float64).eps * eigenvalues[0], eigenvalues, 0)
 
 

@@ -1,4 +1,4 @@
-"""The measures of one representation under their names, as they are logged, tabled and judged by the alarm."""
+"""The measures of one representation, by the names under which they are logged, tabulated and judged by the alarm."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ Measures = dict[str, float]
 
 
 def measure_features(features: NDArray[Any]) -> Measures:
-    """Of features [n, D]."""
+    """Measures of features [n, D]."""
     return {
         "effective_rank": effective_rank(features),
         "effective_rank_centered": effective_rank(features, centered=True),
@@ -28,7 +28,7 @@ def measure_features(features: NDArray[Any]) -> Measures:
 
 
 def measure_pairs(first: NDArray[Any], second: NDArray[Any], batch_size: int = 64) -> Measures:
-    """Of two views of the same samples, [n, D] each, in an order in which neighbours are strangers."""
+    """Measures of two views of the same samples, [n, D] each, ordered so that neighbours are unrelated."""
     bound = cosine_infonce_bound(first, second, batch_size)
     return {
         "alignment": alignment(first, second),
@@ -38,7 +38,7 @@ def measure_pairs(first: NDArray[Any], second: NDArray[Any], batch_size: int = 6
 
 
 def measure_heads(heads: NDArray[Any]) -> Measures:
-    """Of the outputs [n, N, D] of several heads."""
+    """Measures of the outputs [n, N, D] of several heads."""
     norm = centroid_norm(heads)
     measures = {
         "centroid_norm": norm.norm,
@@ -52,7 +52,7 @@ def measure_heads(heads: NDArray[Any]) -> Measures:
 
 
 def measure_membership(membership: NDArray[Any]) -> Measures:
-    """Of the membership [n, N] of charts."""
+    """Measures of the membership [n, N] of charts."""
     return {
         "membership_entropy": membership_entropy(membership),
         "usage_entropy": usage_entropy(membership),

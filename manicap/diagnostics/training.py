@@ -1,4 +1,4 @@
-"""The cheap diagnostics of one batch, for `--diagnose-every` while a run is training."""
+"""Cheap diagnostics of one batch, for `--diagnose-every` during training."""
 
 import math
 
@@ -9,11 +9,11 @@ from manicap.nn.heads import Heads, Membership
 
 
 def measure_batch(method: Method, batch: Batch) -> dict[str, float | str]:
-    """Measures of the backbone features of a batch, of its first two frames or views, of heads and membership.
+    """Measures of a batch's backbone features, of its first two frames or views, of heads and membership.
 
-    Numbers that are undefined are left out. `alarm` holds the sentences of what looks collapsed, if anything does. The
-    rank of a batch cannot exceed its size: compare such numbers only with others of the same batch size. The
-    information bound has half of the batch as candidates.
+    Undefined numbers are omitted. `alarm` holds one sentence for each sign of collapse, if there is any. The rank of a
+    batch cannot exceed its size, so compare it only at the same batch size. The information bound uses half of the
+    batch as candidates.
     """
     frames_BTCHW = batch.frames_BTCHW[:, :2]
     B, T = frames_BTCHW.shape[:2]
@@ -35,6 +35,6 @@ def measure_batch(method: Method, batch: Batch) -> dict[str, float | str]:
 
 
 def heads_of(method: Method) -> Heads | None:
-    """The heads on a method's backbone features, its own or those of its `Charts`; None if it has no set of them."""
+    """The heads on a method's backbone features, its own or those of its `Charts`; None if it has no such set."""
     heads = getattr(getattr(method, "charts", method), "heads", None)
     return heads if isinstance(heads, Heads) else None

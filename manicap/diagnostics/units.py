@@ -1,4 +1,4 @@
-"""Units that say nothing."""
+"""Units that carry no information."""
 
 from typing import Any
 
@@ -8,9 +8,9 @@ from manicap.diagnostics.samples import as_samples
 
 
 def dead_fraction(features: NDArray[Any], tolerance: float = 1e-6) -> float:
-    """Share of units that are constant over the samples: a standard deviation of at most `tolerance` of the largest.
+    """Fraction of units that are constant over samples: a standard deviation of at most `tolerance` of the largest.
 
-    Behind a ReLU these are the units that never fire (or always give their bias). If no unit varies, all are dead.
+    After a ReLU these are the units that never fire (or always output their bias). If no unit varies, all are dead.
     """
     deviation = as_samples(features, "features").std(0)
     largest = deviation.max()

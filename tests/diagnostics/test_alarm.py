@@ -25,7 +25,7 @@ def test_the_sentence():
 
 def test_an_undefined_measure_is_an_alarm():
     assert collapse_alarms({"head_cosine": float("nan")}) == [
-        "heads alike: the mean cosine of their outputs is undefined (should be at most 0.98)"
+        "similar heads: the mean cosine of their outputs is undefined (should be at most 0.98)"
     ]
 
 
@@ -33,6 +33,7 @@ def test_without_an_alarm_the_numbers_are_told_and_nothing_is_claimed():
     measured = {"effective_rank_centered": 12.345, "dead_fraction": 0.57, "lidar": 3.0}
     assert collapse_alarms(measured) == []
     assert within_limits(measured) == (
-        "no measure is past its limit: centred effective rank 12.3 (at least 3), share of dead units 0.57 (at most 0.9)"
+        "all measures are within their limits: centred effective rank 12.3 (at least 3),"
+        " fraction of dead units 0.57 (at most 0.9)"
     )
-    assert within_limits({}) == "nothing was measured that has a limit"
+    assert within_limits({}) == "no measure with a limit was taken"

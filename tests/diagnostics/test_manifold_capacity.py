@@ -68,7 +68,7 @@ def test_the_mixture_is_the_harmonic_mean():
 def test_what_cannot_be_measured_is_named():
     with pytest.raises(ValueError, match="at least 2 manifolds"):
         manifold_capacity([np.ones((3, 2))], seeded())
-    with pytest.raises(ValueError, match="manifold 0 lies on the mean"):
+    with pytest.raises(ValueError, match="manifold 0 is the mean"):
         manifold_capacity([np.ones((3, 2)), np.ones((4, 2))], seeded())
     with pytest.raises(ValueError, match="even"):
         manifold_capacity([np.ones((3, 2)), np.zeros((4, 2))], seeded(), num_draws=7)

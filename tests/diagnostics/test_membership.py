@@ -19,5 +19,5 @@ def test_entropies_by_hand():
 
 
 def test_what_is_no_probability_is_named():
-    with pytest.raises(ValueError, match="summing to 1"):
+    with pytest.raises(ValueError, match="sum to 1"):
         chart_usage(np.array([[0.5, 0.6]]))

@@ -85,7 +85,7 @@ def test_the_command_compares_runs(runs, data_dir, capsys):
     assert "effective rank (RankMe)" in shown
     assert "player_y" in shown
     # DIM-C+ after three steps has no alarm; dim-uac+ puts every frame into one chart or has none either.
-    assert "share of dead units" in shown
+    assert "fraction of dead units" in shown
     assert "no sign of collapse" not in shown
 
 
