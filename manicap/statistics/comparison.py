@@ -1,4 +1,4 @@
-"""Methods side by side over seeds and subjects (games, image datasets), if what was measured is the same.
+"""Compares methods over seeds and subjects (games, image datasets), provided they were measured in the same way.
 
     compare([Measured("pong", "dim-c+", seed=0, width=256, scores={"f1": 0.8}), ...])
 
@@ -32,23 +32,23 @@ Cell = tuple[str, int]
 
 @dataclass(frozen=True)
 class Measured:
-    """One run, measured; or about to be, and then without scores and store."""
+    """One measured run; or one yet to be measured, without scores and store."""
 
     subject: str
     """The game or the dataset."""
     method: str
     seed: int
-    """The run's, of the encoder's training."""
+    """The run's seed, used to train the encoder."""
     width: int
-    """Features that the probe saw."""
+    """Number of features that the probe saw."""
     scores: Mapping[str, float] = field(default_factory=dict)
     """By metric."""
     store: str | None = None
-    """Fingerprint of the data that was probed on."""
+    """Fingerprint of the data used for probing."""
     config: Mapping[str, Any] | None = None
-    """Of the run. Runs are pooled only if it is equal in everything but seed and subject (see `groups`)."""
+    """The run's config. Runs are pooled only if their configs agree in all but seed and subject (see `groups`)."""
     probed: Mapping[str, Any] = field(default_factory=dict)
-    """What else must be equal, under the name people have for it: protocol, annotation set, probe, probe options."""
+    """What else must be equal, by its name for display: protocol, annotation set, probe, probe options."""
 
     @property
     def cell(self) -> Cell:
@@ -60,20 +60,20 @@ class Row:
     """One method, trained in one way."""
 
     method: str
-    """With the settings that set it apart, where it was trained in several ways."""
+    """With the settings that distinguish it, if it was trained in several ways."""
     num_runs: int
     num_games: int
     width: tuple[int, ...]
-    """Features that its probes saw."""
+    """Number of features that its probes saw."""
     mean: float
     mean_interval: Interval | None
-    """None where no game has two runs: nothing is known of their spread."""
+    """None if no game has two runs: nothing is known about their spread."""
     iqm: float
     iqm_interval: Interval | None
     versus: str | None
-    """The method that the paired difference is taken to; None for that method itself."""
+    """The method that the paired difference refers to; None for that method itself."""
     paired: PairedTest | None
-    """None where the two share no (game, seed)."""
+    """None if the two share no (game, seed)."""
 
 
 @dataclass(frozen=True)
@@ -82,9 +82,9 @@ class Comparison:
     rows: tuple[Row, ...]
     """Best mean first."""
     mismatches: tuple[str, ...]
-    """What differs between the runs and was allowed; the order then means nothing."""
+    """What differs between the runs and was allowed; the order is then meaningless."""
     subjects: str = "games"
-    """What the runs learned from: games, or (image) sets."""
+    """What the runs were trained on: games, or (image) sets."""
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -130,7 +130,7 @@ def compare(
         everything = np.concatenate(by_game)
 
         def interval(statistic: Statistic, name: str, method: str = method, by_game: list[Floats] = by_game) -> Any:
-            # Each interval from its own stream: adding a method moves no other method's numbers.
+            # Each interval has its own stream, so adding a method does not change another method's numbers.
             rng = numpy_generator(seed, "bootstrap", method, name)
             has_spread = any(len(runs) > 1 for runs in by_game)
             return bootstrap_interval(by_game, statistic, rng, num_resamples) if has_spread else None
@@ -160,7 +160,7 @@ def compare(
 def check_comparable(
     results: Sequence[Measured], baseline: str | None = None, allow_mismatch: bool = False, subjects: str = "games"
 ) -> list[str]:
-    """What differs and was allowed, or a `UserError`. Results may lack what is not measured yet: scores, stores."""
+    """What differs and was allowed, or a `UserError`. Results may lack what is not yet measured: scores, stores."""
     if not results:
         raise UserError("there are no results to compare")
     names = name_groups(results)
@@ -181,7 +181,7 @@ def check_comparable(
 
 
 def _find_group(baseline: str, names: Sequence[str], results: Sequence[Measured]) -> str:
-    """The group of this name, or the only one of the method of this name."""
+    """The group with this name, or the only group of the method with this name."""
     found = {name for name, result in zip(names, results, strict=True) if baseline in (name, result.method)}
     if len(found) != 1:
         raise unknown_choice("method", baseline, set(names))
@@ -189,7 +189,7 @@ def _find_group(baseline: str, names: Sequence[str], results: Sequence[Measured]
 
 
 def find_mismatches(results: Sequence[Measured], subjects: str = "games") -> list[str]:
-    """Why the results cannot be ranked, a sentence each; empty if they can."""
+    """Why the results cannot be ranked, one sentence per reason; empty if they can."""
     found = []
     groups = name_groups(results)
     for key in dict.fromkeys(key for result in results for key in (*result.probed, "probe width")):

@@ -1,6 +1,6 @@
-"""Means over runs with honest intervals. Scores are [runs, games]: seeds down, games across. Every draw is seeded.
+"""Means over runs with honest intervals. Scores are [runs, games]: a row per seed, a column per game. Draws are seeded.
 
-Runs of a game are exchangeable, runs of different games are not: the bootstrap draws runs within each game
+Runs of a game are exchangeable, runs of different games are not, so the bootstrap draws runs within each game
 (stratified), as rliable does (arXiv 2108.13264).
 """
 
@@ -14,19 +14,19 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 Statistic = Callable[[Floats], Any]
-"""From scores [..., n] to one number for each of the leading axes."""
+"""Maps scores [..., n] to one number per entry of the leading axes."""
 
 MAX_EXACT_PAIRS = 16
-"""Up to here all 2^n sign flips are tried."""
+"""Up to this many pairs, all 2^n sign flips are tried."""
 
 
 def mean(scores: Floats) -> Any:
-    """Over the last axis."""
+    """Mean over the last axis."""
     return np.mean(scores, -1)
 
 
 def interquartile_mean(scores: Floats) -> Any:
-    """Mean of the middle half of the last axis: a quarter (rounded down) is cut at either end, as in rliable."""
+    """Mean of the middle half of the last axis: a quarter (rounded down) is cut at each end, as in rliable."""
     ordered = np.sort(scores, -1)
     cut = int(0.25 * ordered.shape[-1])
     return ordered[..., cut : ordered.shape[-1] - cut].mean(-1)
@@ -56,7 +56,7 @@ def bootstrap_interval(
 ) -> Interval:
     """Percentile interval of a statistic of all scores, drawing runs with replacement within each game.
 
-    With one run a game there is nothing to draw from and the interval is a point.
+    With one run per game there is nothing to draw from, and the interval is a point.
     """
     return _percentiles(statistic(stratified_draws(scores_by_game, generator, num_resamples)), level)
 
@@ -64,7 +64,7 @@ def bootstrap_interval(
 def stratified_draws(scores_by_game: Sequence[Floats], generator: np.random.Generator, num_resamples: int) -> Floats:
     """[num_resamples, n]: as many runs of each game as it has, drawn with replacement."""
     if not scores_by_game or not all(len(scores) for scores in scores_by_game):
-        raise ValueError("a stratified bootstrap needs at least one score a game")
+        raise ValueError("a stratified bootstrap needs at least one score per game")
     return np.concatenate(
         [scores[generator.integers(len(scores), size=(num_resamples, len(scores)))] for scores in scores_by_game], 1
     )
@@ -101,7 +101,7 @@ def probability_of_improvement(
 
 @dataclass(frozen=True)
 class Profile:
-    """Share of runs that score above each threshold, with a band of pointwise intervals."""
+    """Fraction of runs that score above each threshold, with a band of pointwise intervals."""
 
     thresholds: Floats
     shares: Floats
@@ -116,7 +116,7 @@ def performance_profile(
     num_resamples: int = 2000,
     level: float = 0.95,
 ) -> Profile:
-    """The score distribution of arXiv 2108.13264, section 4.2: how many of all games' runs exceed a threshold."""
+    """The score distribution of arXiv 2108.13264, section 4.2: how many runs over all games exceed a threshold."""
     draws = stratified_draws(scores_by_game, generator, num_resamples)
     resampled = np.stack([(draws > threshold).mean(1) for threshold in thresholds], 1)
     tail = (1 - level) / 2
@@ -136,20 +136,20 @@ class PairedTest:
     difference: float
     """Mean of a - b over the pairs."""
     p_value: float | None
-    """Two-sided; never under 2 / 2^n for n pairs: five pairs cannot go below 0.0625. None for one pair, which says
-    nothing: its p would be 1 whatever the difference."""
+    """Two-sided; at least 2 / 2^n for n pairs: five pairs cannot go below 0.0625. None for a single pair, which carries
+    no information: its p would be 1 whatever the difference."""
     num_pairs: int
 
 
 def paired_test(a: Floats, b: Floats, generator: np.random.Generator, num_resamples: int = 20_000) -> PairedTest:
-    """Sign-flip permutation test of paired scores: were both methods alike, each difference could have either sign.
+    """Sign-flip permutation test of paired scores: if the methods were equal, each difference could have either sign.
 
-        p = share of sign choices s with |mean(s_i d_i)| >= |mean(d_i)|
+        p = fraction of sign choices s with |mean(s_i d_i)| >= |mean(d_i)|
 
-    Exact up to 16 pairs; with more, `num_resamples` random sign choices, the observed one counted in.
+    Exact up to 16 pairs; with more, it uses `num_resamples` random sign choices, including the observed one.
     """
     if a.shape != b.shape or a.ndim != 1 or not len(a):
-        raise ValueError(f"paired_test needs equally many scores of both, at least one; got {a.shape} and {b.shape}")
+        raise ValueError(f"paired_test needs as many scores of a as of b, at least one; got {a.shape} and {b.shape}")
     differences = a - b
     if len(differences) <= MAX_EXACT_PAIRS:
         signs = np.array(list(itertools.product((1.0, -1.0), repeat=len(differences))))
@@ -159,6 +159,6 @@ def paired_test(a: Floats, b: Floats, generator: np.random.Generator, num_resamp
     if len(differences) == 1:
         return PairedTest(float(differences[0]), None, 1)
     observed = abs(differences.mean())
-    # Rounding must not turn the observed choice itself, or its mirror image, into a smaller one.
+    # Rounding must not make the observed choice itself, or its mirror image, smaller.
     extreme = np.abs(signs @ differences) / len(differences) >= observed - 1e-12
     return PairedTest(float(differences.mean()), float(extreme.mean()), len(differences))

@@ -1,6 +1,6 @@
-"""Which results are of one training: their configs are equal in everything but the seed and what was learned from.
+"""Which results belong together: their configs are equal in everything but the seed and the subject.
 
-name_groups(results)     ["st-dim (max steps 20)", "st-dim (max steps 80)", "dim-c+", ...], a name for each result
+name_groups(results)     ["st-dim (max steps 20)", "st-dim (max steps 80)", "dim-c+", ...], one name per result
 """
 
 import json
@@ -11,11 +11,11 @@ NOT_COMPARED = ("domain", "seed", "game", "dataset", "method")
 """The runs of a group differ in seed and subject; the method is in its name."""
 OWN_OF_STL10 = {"recipe": "stl10-tsai2021", "stem": "stl10"}
 OWN_OF_OTHERS = {"recipe": "cifar10-tsai2021", "stem": "cifar10"}
-"""Settings that a preset chooses by the dataset: a method with each dataset's own is one method over several."""
+"""Settings that a preset chooses by the dataset: a method that uses each dataset's own counts as one method."""
 
 
 class Trained(Protocol):
-    """What is asked of a result."""
+    """What a result must have."""
 
     @property
     def method(self) -> str: ...
@@ -25,7 +25,7 @@ class Trained(Protocol):
 
 
 def name_groups(results: Sequence[Trained]) -> list[str]:
-    """The method of each result, with the settings that set it apart where a method was trained in several ways."""
+    """The method of each result, with the settings that distinguish it if the method was trained in several ways."""
     trainings = [_training(result) for result in results]
     names = []
     for result, training in zip(results, trainings, strict=True):
@@ -38,7 +38,7 @@ def name_groups(results: Sequence[Trained]) -> list[str]:
 
 
 def _training(result: Trained) -> dict[str, Any]:
-    """The run's config, flat; nothing for a result that carries none."""
+    """The run's config, flattened; empty for a result without one."""
     config = result.config or {}
     flat = {key: value for key, value in config.items() if key not in (*NOT_COMPARED, "settings")}
     flat |= {f"settings.{key}": value for key, value in config.get("settings", {}).items()}

@@ -41,7 +41,7 @@ def test_intervals_are_seeded_and_single_runs_are_points():
     assert first == second
     point = bootstrap_interval([np.array([0.3])], mean, np.random.default_rng(0))
     assert (point.low, point.high) == (0.3, 0.3)
-    with pytest.raises(ValueError, match="at least one score a game"):
+    with pytest.raises(ValueError, match="at least one score per game"):
         bootstrap_interval([np.array([])], mean, np.random.default_rng(0))
 
 
