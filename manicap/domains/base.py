@@ -5,9 +5,10 @@
         def open_training(self, config, data_dir, device, rank): ...     # samples to train on
         def evaluate(self, probed, data_dir): ...                        # scores with their floors
 
-A domain says what a run learns from, how it is prepared, what is probed, and what the paper has to say about it.
-Training, probing, comparing, grids and pages ask it by name, `find_domain(config.domain)`, and know no domain
-themselves. `manicap.domains.atari` and `manicap.domains.images` are two; `tests/domains/toy.py` is the smallest.
+A domain defines what a run learns from, how that is prepared, what is probed, and what the paper reports about it.
+Training, probing, comparison, grids and pages look it up by name, `find_domain(config.domain)`, and contain no code for
+a particular domain. `manicap.domains.atari` and `manicap.domains.images` are two domains; `tests/domains/toy.py` is the
+smallest.
 """
 
 from abc import ABC, abstractmethod
@@ -32,13 +33,13 @@ if TYPE_CHECKING:  # they look up domains by name
 Config = TypeVar("Config", bound="RunConfig")
 Probing = TypeVar("Probing", bound="EvaluationConfig")
 Check = Callable[[Method, int], Mapping[str, float]]
-"""Scores of a method after an epoch, in evaluation mode, to be logged; nothing if none is due. The lower `error`, the
-better the weights."""
+"""Scores of a method after an epoch, in evaluation mode, to be logged; empty if none is due. The weights with the
+lowest `error` are the best."""
 
 
 @dataclass(frozen=True)
 class NoOptions:
-    """A domain whose job has no options of its own."""
+    """For a domain whose job has no options of its own."""
 
 
 @dataclass(frozen=True)
@@ -48,16 +49,16 @@ class Companion:
     name: str
     evaluation: "EvaluationConfig"
     config: "RunConfig | None" = None
-    """A run to train for it; the job's own run if absent."""
+    """A run to train for it; the job's own run if omitted."""
 
 
 @dataclass(frozen=True)
 class Published:
-    """What the paper prints for a method."""
+    """The paper's numbers for a method."""
 
     method: str
     scores: Mapping[str, tuple[float, float | None]]
-    """Metric to mean and standard deviation; None where it is not printed."""
+    """Mean and standard deviation by metric; None where the paper prints none."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,7 @@ class PaperSetting:
     config: "RunConfig"
     evaluation: "EvaluationConfig"
     num_seeds: int | None
-    """None where the paper does not say."""
+    """None if the paper does not say."""
 
 
 @dataclass(frozen=True)
@@ -75,11 +76,11 @@ class ProbeCost:
     """What one way of probing costs."""
 
     num_encoded: int
-    """Samples that are encoded."""
+    """Number of samples to encode."""
     features: str
-    """Names the features; a probe that shares them encodes nothing."""
+    """Name of the features; a probe that shares them encodes nothing."""
     fit_seconds: Callable[[int], float]
-    """From the number of features to the seconds of fitting."""
+    """Seconds of fitting as a function of the number of features."""
 
 
 @dataclass(frozen=True)
@@ -87,37 +88,37 @@ class Pictures:
     """Images for a page."""
 
     train: Any
-    """uint8 `[N, C, H, W]`, or what is indexed like it."""
+    """uint8 `[N, C, H, W]`, or anything indexed like it."""
     test: Any
     class_names: Sequence[str]
     fingerprint: str
-    """As `Evaluation.store` has it."""
+    """As in `Evaluation.store`."""
 
 
 class Domain(ABC, Generic[Config, Probing]):
     """`class MyDomain(Domain[MyConfig, MyEvaluationConfig])`."""
 
     name: ClassVar[str]
-    """As configs, the command line and runs name it: that of its entry point, or its import path."""
+    """Its name in configs, on the command line and in runs: that of its entry point, or its import path."""
     title: ClassVar[str]
-    """In a sentence: Atari games, images."""
+    """Its name in a sentence: Atari games, images."""
     kinds: ClassVar[tuple[SampleKind, ...]]
-    """What its samples are: methods of these kinds can learn from it."""
+    """The kinds of its samples: methods of these kinds can learn from it."""
     subject_field: ClassVar[str]
-    """The field of its config that says what is learned from, and the flag: game, dataset."""
+    """The field of its config, and the flag, that says what to learn from: game, dataset."""
     example_subject: ClassVar[str]
-    """Any subject that exists: for the help of flags."""
+    """Any existing subject, for the help of flags."""
     default_subject: ClassVar[str | None] = None
-    """What is learned from unless the caller says otherwise; None where the caller must say."""
+    """The default subject; None if the caller must give one."""
     subjects_title: ClassVar[str]
-    """Several of them, in the head of a narrow column: games, sets."""
+    """Several subjects, in the header of a narrow column: games, sets."""
     default_method: ClassVar[str]
     metrics: ClassVar[tuple[str, ...]]
     """What is measured, the most important first."""
     shared_fields: ClassVar[tuple[str, ...]] = ()
-    """Fields of a run's config that its evaluations take over unless they say otherwise."""
+    """Fields of a run's config that its evaluations inherit unless they set them."""
     methods_down: ClassVar[bool] = False
-    """Whether a table of several subjects has a row per method, as the paper's has."""
+    """Whether a table of several subjects has one row per method, like the paper's."""
     source: ClassVar[str] = ""
     """Where its published numbers are from."""
 
@@ -127,16 +128,16 @@ class Domain(ABC, Generic[Config, Probing]):
     diagnosis_type: ClassVar[type]
     """A dataclass: what to measure a run on."""
     options_type: ClassVar[type] = NoOptions
-    """A dataclass: what else a job may be asked for."""
+    """A dataclass: what else a job can be asked for."""
 
     # Names and presets
 
     @abstractmethod
     def find_subject(self, name: str) -> str:
-        """The own name of a game or dataset, or a `UserError`."""
+        """The canonical name of a game or dataset, or a `UserError`."""
 
     def subject_title(self, subject: str) -> str:
-        """As a table or a page prints it."""
+        """The subject as a table or a page prints it."""
         return Path(subject).name.replace("_", " ").title()
 
     def subject_lists(self) -> Mapping[str, Sequence[str]]:
@@ -145,7 +146,7 @@ class Domain(ABC, Generic[Config, Probing]):
 
     @abstractmethod
     def preset(self, name: PresetName, subject: str, method: str, chosen: Mapping[str, Any]) -> Config:
-        """The preset's config. `chosen` holds values that the caller has decided and that may decide others."""
+        """The preset's config. `chosen` holds values set by the caller, which may determine others."""
 
     @abstractmethod
     def preset_evaluation(self, name: PresetName) -> Probing: ...
@@ -153,7 +154,7 @@ class Domain(ABC, Generic[Config, Probing]):
     # Before training
 
     def problems(self, config: Config, evaluation: Probing) -> list[str]:
-        """What does not go together, of values that are sound one by one; found before hours of training."""
+        """Values that are valid one by one but not together; reported before hours of training."""
         return []
 
     @abstractmethod
@@ -178,7 +179,7 @@ class Domain(ABC, Generic[Config, Probing]):
         return None
 
     def context(self, config: Config) -> MethodContext:
-        """What a method must know of data that may not be on disk yet: shapes, for costs and widths."""
+        """What a method needs to know about data that may not be on disk yet: shapes, for costs and widths."""
         raise NotImplementedError
 
     # Probing
@@ -188,39 +189,39 @@ class Domain(ABC, Generic[Config, Probing]):
         return ()
 
     def weights(self, config: Config, evaluation: Probing, kept: str) -> str:
-        """Which weights are probed: `chosen` or `last`. `kept` says which ones the run chose: best or last."""
+        """Which weights to probe: `chosen` or `last`. `kept` says which ones the run chose: best or last."""
         return "chosen"
 
     @abstractmethod
     def evaluate(self, probed: "Probed[Config, Probing]", data_dir: Path) -> "Evaluation":
-        """Probe an encoder, the network as it was initialised, and the commonest answer."""
+        """Probe an encoder, the same network as initialised, and the most frequent answer."""
 
     @abstractmethod
     def diagnose(self, run: Any, config: Config, measured_on: Any, data_dir: Path, quiet: bool) -> Any:
         """Rank, spread, heads and capacity of a `FinishedRun`, measured on a `diagnosis_type`: a `RunDiagnosis`."""
 
     def pictures(self, config: Config, data_dir: Path) -> Pictures | None:
-        """What was probed on, to be shown; None if it is not on this disk, or no images."""
+        """The images that were probed on, to be shown; None if they are not on disk, or there are none."""
         return None
 
     def test_features(self, config: Config, encoder: Any, probe_steps: int, data_dir: Path, quiet: bool) -> Any:
-        """Features [n, F] of the test samples of a probe, for drawing the charts of a run."""
-        raise UserError(f"charts of runs on {self.title} cannot be drawn")
+        """Features [n, F] of a probe's test samples, for drawing the charts of a run."""
+        raise UserError(f"drawing the charts of runs on {self.title} is not supported")
 
-    # What data it was: None where it is not on this disk, and what is kept stands for the data that it names
+    # Identity of the data: None if it is not on disk; then results stand for the data that they name
 
     @abstractmethod
     def training_fingerprint(self, config: Config, data_dir: Path) -> str | None:
-        """Of the data to train on, as `TrainingData.identity` has it."""
+        """Fingerprint of the data to train on, as in `TrainingData.fingerprint`."""
 
     @abstractmethod
     def probing_fingerprint(self, config: Config, evaluation: Probing, data_dir: Path) -> str | None:
-        """Of the data to probe on, as `Evaluation.store` has it."""
+        """Fingerprint of the data to probe on, as in `Evaluation.store`."""
 
     # The paper
 
     def paper_setting(self, subject: str, method: str) -> PaperSetting | None:
-        """How the paper trained and probed a method on a subject; None where it has no such number."""
+        """How the paper trained and probed a method on a subject; None if it has no such number."""
         return None
 
     def published(self, subject: str) -> list[Published]:
@@ -232,24 +233,24 @@ class Domain(ABC, Generic[Config, Probing]):
         return None
 
     def run_values(self, config: Config) -> dict[str, Any]:
-        """A run's settings for comparing with the paper's."""
+        """A run's settings, to compare with the paper's."""
         return to_dict(config)
 
     def evaluation_values(self, evaluation: Probing, paper: Probing, config: Config) -> dict[str, Any]:
-        """An evaluation's settings for comparing with the paper's: with what `auto` stands for."""
+        """An evaluation's settings, to compare with the paper's: `auto` is replaced by what it stands for."""
         return to_dict(evaluation)
 
     # Costs
 
     @abstractmethod
     def samples_per_epoch(self, config: Config, data_dir: Path) -> int:
-        """Counted from the data, or estimated before there is any."""
+        """Samples per epoch, counted from the data, or estimated if it does not exist yet."""
 
     @abstractmethod
     def probe_cost(self, config: Config, evaluation: Probing) -> ProbeCost: ...
 
     def collect_seconds(self, runs: Sequence[tuple[Config, Sequence[Probing]]], data_dir: Path) -> float:
-        """Seconds of one core to make the data that is not on disk."""
+        """Seconds of one core to create the data that is not on disk."""
         return 0.0
 
 
@@ -264,20 +265,20 @@ DOMAINS: Registry[type[Domain[Any, Any]]] = Registry(
 
 
 def find_domain(name: str) -> Domain[Any, Any]:
-    """The domain of this name; `package.module:Name` for one of another package."""
+    """The domain of this name; `package.module:Name` for one from another package."""
     return DOMAINS[name]()
 
 
 def loadable_domains() -> Iterator[tuple[str, type[Domain[Any, Any]]]]:
-    """Ours, and those of installed packages. One that cannot be imported fails when it is named, not here."""
+    """Our domains and those of installed packages. One that cannot be imported fails when named, not here."""
     for name in DOMAINS:
         with suppress(UserError):
             yield name, DOMAINS[name]
 
 
 def domain_of_field(field: str) -> str | None:
-    """The domain whose subject is given by this field or flag (`game`, `dataset`)."""
+    """The domain whose subject this field or flag (`game`, `dataset`) gives."""
     found = [name for name, domain in loadable_domains() if domain.subject_field == field]
     if len(found) > 1:
-        raise UserError(f"--{field} belongs to several domains ({', '.join(found)}): say which with --domain")
+        raise UserError(f"--{field} belongs to several domains ({', '.join(found)}): choose one with --domain")
     return found[0] if found else None

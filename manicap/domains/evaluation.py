@@ -1,4 +1,4 @@
-"""What an evaluation is asked and what it leaves, whatever the domain: scores with everything they depend on."""
+"""The settings and the result of an evaluation in any domain: scores with everything they depend on."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
@@ -13,7 +13,7 @@ from manicap.domains.base import Config, Probing
 
 FORMAT = 2
 TargetKind = Literal["class", "place", "number"]
-"""What is probed for: one of several names; a place, where one pixel off is nearly right; a number."""
+"""What is decoded: one of several names; a place, where one pixel off is nearly right; a number."""
 
 
 @dataclass(frozen=True)
@@ -21,15 +21,15 @@ class EvaluationConfig:
     """How to probe an encoder."""
 
     probe_input: ProbeInput = "output"
-    """output is what the method's paper probes; backbone the features of the network itself."""
+    """Features to probe: output is what the method's paper probes; backbone is the network itself."""
 
 
 class Scores(Protocol):
-    """Numbers of one encoder, or of what it is compared with."""
+    """Scores of one encoder, or of what it is compared with."""
 
     @property
     def metrics(self) -> dict[str, float]:
-        """The numbers that stand for all: accuracy, and the like."""
+        """The summary numbers: accuracy and the like."""
         ...
 
     def to_dict(self) -> dict[str, Any]: ...
@@ -39,20 +39,20 @@ class Scores(Protocol):
 
 
 class Predictions(Protocol):
-    """What a probe said of every test sample."""
+    """A probe's predictions for all test samples."""
 
     def save(self, path: Path) -> str:
-        """Write one .npz file; its sha256."""
+        """Write one .npz file and return its sha256."""
         ...
 
 
 @dataclass(kw_only=True)
 class Evaluation:
-    """Scores of one encoder on one subject, and all that they depend on."""
+    """Scores of one encoder on one subject, and everything they depend on."""
 
     scores_type: ClassVar[type[Any]]
     probed_alike: ClassVar[tuple[str, ...]] = ("protocol", "probe", "probe_options", "store", "seed")
-    """Fields in which evaluations that are shown side by side must agree."""
+    """Fields in which evaluations shown side by side must agree."""
 
     subject: str
     """The game or the dataset."""
@@ -60,36 +60,36 @@ class Evaluation:
     probe: str
     probe_options: dict[str, Any]
     width: int
-    """Features that the probe saw."""
+    """Number of features that the probe sees."""
     seed: int
     store: str
     """Fingerprint of the data that was probed on."""
     encoder: str | None
-    """Fingerprint of the encoder; None if it is a function that was given none."""
+    """Fingerprint of the encoder; None for a function without one."""
     threads: int
     counts: dict[str, int]
-    """What the splits hold."""
+    """Sizes of the splits."""
     scores: Any
     seconds: dict[str, float]
     floors: dict[str, Any] = field(default_factory=dict)
-    """Scores of what to compare with: the untrained network, the commonest answer."""
+    """Scores to compare with: the untrained network, the most frequent answer."""
     predictions: Any = field(default=None, repr=False, compare=False)
-    """On the test samples; not in the dict."""
+    """Predictions for the test samples; not part of the dict."""
 
     def add_floor(self, name: str, other: "Evaluation | Scores") -> None:
-        """Show `other` beside the scores: an untrained encoder, a supervised one. It must have been probed alike."""
+        """Show `other` beside the scores: an untrained or supervised encoder, probed in the same way."""
         if not isinstance(other, Evaluation):
             self.floors[name] = other
             return
         different = [key for key in self.probed_alike if getattr(self, key) != getattr(other, key)]
         if different:
-            raise UserError(f"the floor {name!r} was measured with another {' and another '.join(different)}")
+            raise UserError(f"the floor {name!r} was measured with a different {' and a different '.join(different)}")
         if self.width != other.width:
-            name = f"{name} ({other.width})"  # the number of features, which is not this evaluation's
+            name = f"{name} ({other.width})"  # the number of features, which differs
         self.floors[name] = other.scores
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON; `from_dict` undoes it."""
+        """Plain values for JSON; the inverse of `from_dict`."""
         plain = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "predictions"}
         floors = {name: scores.to_dict() for name, scores in self.floors.items()}
         return plain | {"format": FORMAT, "scores": self.scores.to_dict(), "floors": floors}
@@ -97,7 +97,7 @@ class Evaluation:
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
         if values.get("format") != FORMAT:
-            raise UserError(f"an evaluation of format {values.get('format')} was given, this version reads {FORMAT}")
+            raise UserError(f"the evaluation has format {values.get('format')}, but this version reads {FORMAT}")
         known = {each.name for each in fields(cls)}
         plain = {key: value for key, value in values.items() if key in known}
         plain["scores"] = cls.scores_type.from_dict(values["scores"])
@@ -107,14 +107,14 @@ class Evaluation:
 
 @dataclass(frozen=True)
 class Probed(Generic[Config, Probing]):
-    """An encoder to probe, with the run that it is of."""
+    """An encoder to probe, and the run it belongs to."""
 
     config: Config
     evaluation: Probing
     encoder: nn.Module
     """Samples in, features out; its `method` is the `Method`."""
     untrained: nn.Module
-    """The same network as it was initialised."""
+    """The same network as initialised."""
     fingerprint: str
     untrained_fingerprint: str
     cache_dir: Path | None = None

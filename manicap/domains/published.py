@@ -1,4 +1,4 @@
-"""Published numbers, carried as data in `published.json` with their sources."""
+"""Published numbers, stored in `published.json` with their sources."""
 
 import json
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ _IMAGE_METHODS = {
 
 
 def published_scores(game: str) -> list[Published]:
-    """The paper's numbers for a game, averaged over categories; empty for games it does not have."""
+    """The paper's numbers for a game, averaged over categories; empty for games it does not include."""
     f1, accuracy = _tables()["table1_f1"].get(game, {}), _tables()["table6_accuracy"].get(game, {})
     return [
         Published(method, {"f1": _with_deviation(f1[method]), "accuracy": _with_deviation(accuracy[method])})
@@ -32,7 +32,7 @@ def published_scores(game: str) -> list[Published]:
 
 
 def published_image_scores(dataset: str) -> list[Published]:
-    """Accuracy of the linear probe by method, under our names; empty for datasets that the paper does not have."""
+    """Accuracy of the linear probe by method, under our names; empty for datasets the paper does not include."""
     printed = _tables()["table2_image_accuracy"].get(dataset, {})
     return [Published(_IMAGE_METHODS[name], {"accuracy": (accuracy, None)}) for name, accuracy in printed.items()]
 

@@ -1,4 +1,4 @@
-"""The result of a run: what was measured, and everything it depends on. Read and written here and nowhere else.
+"""The result of a run: what was measured, and everything it depends on. Read and written only here.
 
 result = RunResult.read(run_dir / "result.json")
 result.evaluation.scores.metrics["f1"]
@@ -18,7 +18,7 @@ from manicap.domains.run_config import config_from_dict
 
 @dataclass(frozen=True)
 class TrainingFacts:
-    """What a result tells of the training."""
+    """What a result records about the training."""
 
     steps: int
     epochs: int
@@ -32,9 +32,9 @@ class TrainingFacts:
 @dataclass
 class RunResult:
     config: Any
-    """The `RunConfig` of its domain."""
+    """The domain's `RunConfig`."""
     evaluation_config: Any
-    """The `EvaluationConfig` of its domain."""
+    """The domain's `EvaluationConfig`."""
     training: TrainingFacts
     encoder: str
     """Fingerprint of the weights that were probed."""
@@ -56,7 +56,7 @@ class RunResult:
 
     @property
     def published(self) -> list[Published]:
-        """What the paper prints for what was learned from."""
+        """The paper's numbers for the subject."""
         return self.domain.published(self.config.full_subject)
 
     @property
@@ -102,11 +102,11 @@ class RunResult:
                 differences_from_paper=tuple(values["differences_from_paper"]),
             )
         except (KeyError, TypeError, AttributeError) as error:
-            raise UserError(f"{source} is no result of this version ({error!r}); evaluate again") from None
+            raise UserError(f"{source} is not a result of this version ({error!r}); evaluate again") from None
 
     @classmethod
     def read(cls, path: Path) -> Self:
-        """The result in a file, or a `UserError` that says why it cannot be read."""
+        """Read the result in a file, or raise a `UserError` that says why it cannot be read."""
         return cls.from_dict(read_result(path), str(path))
 
     def write(self, path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The config of a run: everything its result depends on, in one file `config.toml`. Here what all domains share."""
+"""The part of a run's config that all domains share. `config.toml` holds everything that a result depends on."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -16,38 +16,38 @@ from manicap.domains.base import find_domain
 
 @dataclass(frozen=True, kw_only=True)
 class Subject:
-    """What is learned from. A domain adds its own fields, which come first in the file."""
+    """What to learn from. A domain adds its own fields, which come first in the file."""
 
     domain: str
-    """Domain: atari, images, or one of another package."""
+    """Domain: atari, images, or one from another package."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunConfig(Subject):
-    """A method, trained by the loop."""
+    """How to train a method."""
 
     method: str
-    """Method; its own flags follow from it."""
+    """Method; determines which method-specific flags exist."""
     seed: Seed = 0
-    """Seed of everything that is drawn."""
+    """Random seed of everything that is drawn."""
     batch_size: BatchSize
     """Samples per step, over all processes."""
     learning_rate: Positive
-    """Of Adam."""
+    """Learning rate of Adam."""
     adam_epsilon: NonNegative
-    """Of Adam."""
+    """Epsilon of Adam."""
     weight_decay: NonNegative | None = None
-    """Of Adam, added to the gradient; none if absent."""
+    """Weight decay of Adam, added to the gradient; none if omitted."""
     max_epochs: Count
-    """Passes over the training split, at most."""
+    """Maximum number of passes over the training split."""
     max_steps: Count | None = None
-    """Training steps, at most; without it the epochs decide."""
+    """Maximum number of training steps; limited only by the epochs if omitted."""
     patience: Count | None = None
-    """Stop after this many epochs without a better validation; never if absent."""
+    """Stop after this many epochs without a better validation; never if omitted."""
     weights: Literal["best", "last"]
     """Keep the weights that validated best, or the last ones."""
     clip_gradient_norm: Positive | None = None
-    """Clip the gradient to this norm."""
+    """Clip the gradient to this norm; no clipping if omitted."""
     settings: Settings = field(default_factory=Settings)
     """The method's own settings."""
 
@@ -58,12 +58,12 @@ class RunConfig(Subject):
 
     @property
     def subject(self) -> str:
-        """What is learned from, in a word: the game or the dataset."""
+        """What the run learns from, in one word: the game or the dataset."""
         raise NotImplementedError
 
     @property
     def full_subject(self) -> str:
-        """The same as it was given: a folder's path, which may end in the name of a dataset that it is not."""
+        """The same as given: for a folder its path, which may end in the name of a different dataset."""
         return str(getattr(self, find_domain(self.domain).subject_field))
 
     @property
@@ -74,18 +74,18 @@ class RunConfig(Subject):
 
 
 def find_method_for(domain: str, name: str) -> type[Method]:
-    """The method, whose samples must be of a kind that the domain yields."""
+    """The method; the domain must yield its kind of samples."""
     method, found = find_method(name), find_domain(domain)
     if method.kind not in found.kinds:
         raise UserError(
-            f"{name} learns from {method.kind}, and {found.title} yield {' and '.join(found.kinds)};"
+            f"{name} learns from {method.kind}, but {found.title} yield {' and '.join(found.kinds)};"
             " 'manicap methods' shows what each method learns from"
         )
     return method
 
 
 def typed_config(domain: str, method: str) -> type[RunConfig]:
-    """The config of the domain with the method's own `settings`: what command line and reader parse."""
+    """The domain's config with the method's own `settings`, as parsed by the command line and the reader."""
     base: Any = find_domain(domain).config_type
     settings: Any = find_method_for(domain, method).settings_type
     return _with_settings(base, settings)
@@ -98,13 +98,13 @@ def _with_settings(base: type[RunConfig], settings: type[Settings]) -> type[RunC
 
 
 def plain_config(config: RunConfig) -> RunConfig:
-    """The parsers build a config of the method's own type; the run's is the plain one with the same values."""
+    """The domain's plain config with the values of a parsed one, whose type is specific to the method."""
     plain = find_domain(config.domain).config_type
     return plain(**{item.name: getattr(config, item.name) for item in dataclasses.fields(plain)})
 
 
 def config_from_dict(values: Mapping[str, Any], source: str = "config") -> RunConfig:
-    """Undo `to_dict`: the domain and the method named in `values` say which fields to expect."""
+    """The inverse of `to_dict`: the domain and the method named in `values` determine the expected fields."""
     for name in ("domain", "method"):
         if name not in values:
             raise UserError(f"{source} names no {name}: it was written by an earlier version; train the run again")

@@ -12,16 +12,16 @@ Rows = NDArray[np.int64]
 
 
 class SampleOrder(Protocol):
-    """The samples of a split, and how an epoch goes through them."""
+    """The samples of a split, and their order in an epoch."""
 
     per_epoch: int
     size: str
     """`80 samples of 2 frames`"""
     remedy: str
-    """What to do if these do not fill a batch: `collect more steps`."""
+    """What to do if they do not fill a batch: `collect more steps`."""
 
     def rows(self, index: NDArray[np.int64]) -> NDArray[Any]:
-        """What `batch` of the data needs to fetch the samples: one row per sample first."""
+        """What `TrainingData.batch` needs to fetch the samples: the first axis has one row per sample."""
         ...
 
     def order(self, rng: np.random.Generator) -> NDArray[np.int64]:
@@ -32,7 +32,7 @@ class SampleOrder(Protocol):
 class EachOnce:
     """Every sample once per epoch."""
 
-    def __init__(self, count: int, what: str = "images", remedy: str = "take more of them") -> None:
+    def __init__(self, count: int, what: str = "images", remedy: str = "use more of them") -> None:
         self.per_epoch, self.size, self.remedy = count, f"{count} {what}", remedy
 
     def rows(self, index: NDArray[np.int64]) -> Rows:
@@ -43,17 +43,17 @@ class EachOnce:
 
 
 class TrainingData(Protocol):
-    """What the loop asks of its data."""
+    """What the loop requires of its data."""
 
     context: MethodContext
-    """What a method must know before it is built."""
+    """What a method needs to know before it is built."""
     fingerprint: str
-    """Names the bytes that are trained on; part of every checkpoint."""
+    """Identifies the bytes to train on; part of every checkpoint."""
 
     def splits(self, frames_per_sample: int) -> Mapping[str, SampleOrder]:
-        """The samples of `train` and, where the loop shall validate, of `val`."""
+        """The samples of `train` and, if the loop should validate, of `val`."""
         ...
 
     def batch(self, rows: Rows, *stream: str | int) -> Batch:
-        """The samples of `rows`. What is drawn depends on the seed and the stream's name (of the step) alone."""
+        """The samples of `rows`. What is drawn depends only on the seed and the stream's name (the step)."""
         ...

@@ -1,1 +1,1 @@
-"""The only training loop, with exact resume and several processes."""
+"""The only training loop, with bit-identical resume and multi-process training."""

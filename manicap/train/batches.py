@@ -1,4 +1,4 @@
-"""Batches: which samples, in which order, and nothing remembered between steps.
+"""Batches: which samples, in which order, with no state between steps.
 
 The order of epoch e is drawn from the stream (seed, split, e), so the k-th batch of an epoch is known without drawing
 the ones before it: a resumed run continues where it stopped.
@@ -20,11 +20,11 @@ class Batches:
         self.samples, self.batch_size, self.seed, self.split = samples, batch_size, seed, split
         self.num_batches = samples.per_epoch // batch_size
         if batch_size % world:
-            raise UserError(f"a batch of {batch_size} cannot be divided over {world} processes")
+            raise UserError(f"a batch of {batch_size} cannot be divided among {world} processes")
         if not self.num_batches:
             raise UserError(
                 f"the {split} split has {samples.size}, fewer than one batch of {batch_size};"
-                f" {samples.remedy} or take a smaller batch"
+                f" {samples.remedy} or use a smaller batch"
             )
         share = batch_size // world
         self.mine = slice(rank * share, (rank + 1) * share)

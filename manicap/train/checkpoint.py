@@ -1,10 +1,10 @@
-"""Checkpoints: whole or absent, hashed, the last two kept.
+"""Checkpoints: complete or absent, hashed, the last two kept.
 
-checkpoints/step-00001200-0.pt    everything the loop needs to go on, the best weights so far included
-checkpoints/step-00001200.json    names it with its size and sha256, written last: what makes it count
+checkpoints/step-00001200-0.pt    everything the loop needs to resume, including the best weights so far
+checkpoints/step-00001200.json    its file name, size and sha256; written last, and only then the checkpoint counts
 
-No file is written over: a second checkpoint of a step has a file of its own, and until the .json is replaced the first
-one stands. What no .json names is removed.
+No file is overwritten: a second checkpoint of a step gets a file of its own, and the first one remains valid until the
+.json is replaced. Files that no .json names are removed.
 """
 
 import shutil
@@ -36,12 +36,12 @@ class CheckpointStore:
         self.directory = directory
 
     def save(self, step: int, state: dict[str, Any]) -> None:
-        """Write a checkpoint, then forget all but the last two up to it: later ones were damaged."""
+        """Write a checkpoint, then remove all but the last two up to it; any later ones were damaged."""
         path = self._unused_path(step)
         with atomic_file(path) as file:
             try:
                 torch.save(state, file)
-            except RuntimeError as error:  # torch hides what the disk said behind an error of its own
+            except RuntimeError as error:  # torch hides the disk's error behind its own
                 raise error.__context__ if isinstance(error.__context__, OSError) else error from None
         kept = KeptFile(path.name, path.stat().st_size, sha256_file(path))
         entry = self.directory / f"step-{step:08d}.json"
@@ -54,7 +54,7 @@ class CheckpointStore:
         self._remove_unnamed()
 
     def load_newest(self, say: Callable[[str], None]) -> dict[str, Any] | None:
-        """The newest sound checkpoint; tells of damaged ones. None if none was ever completed."""
+        """Load the newest intact checkpoint and report damaged ones. None if none was ever completed."""
         entries = self._entries()
         for entry in reversed(entries):
             kept = self._read(entry)
@@ -62,9 +62,9 @@ class CheckpointStore:
             if kept is not None and fault is None:
                 state: dict[str, Any] = torch.load(self.directory / kept.file, map_location="cpu", weights_only=True)
                 return state
-            say(f"checkpoint {entry.stem} is damaged ({fault}): going back to the one before")
+            say(f"checkpoint {entry.stem} is damaged ({fault}): falling back to the previous one")
         if entries:
-            raise UserError(f"no checkpoint in {self.directory} is sound; remove the run's directory to start it again")
+            raise UserError(f"no checkpoint in {self.directory} is intact; remove the run's directory to start over")
         return None
 
     def newest_step(self) -> int | None:
@@ -73,7 +73,7 @@ class CheckpointStore:
         return int(readable[-1].stem.removeprefix("step-")) if readable else None
 
     def remove(self) -> None:
-        """All of them: the run is finished."""
+        """Remove all checkpoints: the run is finished."""
         if self.directory.is_dir():
             shutil.rmtree(self.directory)
 
@@ -88,7 +88,7 @@ class CheckpointStore:
         return path
 
     def _remove_unnamed(self) -> None:
-        """Remove what no checkpoint names: files of forgotten ones, or of a kill before they were named."""
+        """Remove files that no checkpoint names: of removed ones, or left by a kill before they were named."""
         named = {kept.file for entry in self._entries() if (kept := self._read(entry)) is not None}
         for path in self.directory.glob("step-*.pt"):
             if path.name not in named:
@@ -99,12 +99,12 @@ class CheckpointStore:
         if not path.is_file():
             return f"{kept.file} is missing"
         if path.stat().st_size != kept.bytes:
-            return f"{kept.file} has {path.stat().st_size} bytes in the place of {kept.bytes}"
+            return f"{kept.file} has {path.stat().st_size} bytes instead of {kept.bytes}"
         return None if sha256_file(path) == kept.sha256 else f"{kept.file} has changed since it was written"
 
     @staticmethod
     def _read(entry: Path) -> KeptFile | None:
-        """What the .json says; None if it is damaged."""
+        """The content of the .json; None if it is damaged."""
         try:
             values = read_sealed(entry, "checkpoint", remedy="go back")
             return KeptFile(*(values[name] for name in KeptFile._fields))

@@ -1,4 +1,4 @@
-"""Whose a run's directory is: one process's at a time, one config's for ever, and nobody's once it is finished."""
+"""Who owns a run's directory: one process at a time, one config forever, and nobody once the run is finished."""
 
 import sys
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ CHECKPOINTS = "checkpoints"
 
 @contextmanager
 def claimed_run(run_dir: Path, config: RunConfig, execution: Execution) -> Iterator[None]:
-    """The run's directory, locked, with `config.toml` and `run.json`; a run of another config is refused."""
+    """Lock the run's directory, with `config.toml` and `run.json`; a run with a different config is refused."""
     require_same_config(run_dir, config, execution.force)  # before a wait that may last for days
     waiting = f"another process is training {run_dir}: waiting for it"
     with ExitStack() as stack:
@@ -34,7 +34,7 @@ def claimed_run(run_dir: Path, config: RunConfig, execution: Execution) -> Itera
 
 
 def _begin(run_dir: Path, config: RunConfig, execution: Execution, known: RunRecord | None) -> None:
-    """Write how the run is logged, as it was begun unless the execution says otherwise; and the config of a new one."""
+    """Write the logging intervals, unchanged unless the execution sets them, and the config of a new run."""
     remove_scratch(run_dir)
     record = known or RunRecord(to_dict(config), LOG_EVERY)
     record = replace(
@@ -48,7 +48,7 @@ def _begin(run_dir: Path, config: RunConfig, execution: Execution, known: RunRec
 
 
 def adopt_config(run_dir: Path, config: RunConfig) -> None:
-    """Write the config of a run that was resumed with another one by force."""
+    """Write the config of a run that was resumed with a different one by force."""
     record = read_record(run_dir)
     if record.config != to_dict(config):
         replace(record, config=to_dict(config)).write(run_dir)
@@ -56,20 +56,23 @@ def adopt_config(run_dir: Path, config: RunConfig) -> None:
 
 
 def require_same_config(run_dir: Path, config: RunConfig, force: bool) -> RunRecord | None:
-    """What the run in this directory was begun with, if there is one; it must be `config`."""
+    """The record of the run in this directory, if there is one; its config must be `config`."""
     if not is_begun(run_dir):
         if is_finished(run_dir) or (run_dir / CHECKPOINTS).is_dir():
-            raise UserError(f"{run_dir} holds a run of an earlier version (it has no run.json); take another --name")
+            raise UserError(f"{run_dir} holds a run of an earlier version (it has no run.json); choose another --name")
         return None
     known = read_record(run_dir)
     differences = describe_differences(known.config, to_dict(config), "config")
     if differences and is_finished(run_dir):
         forced = "--force resumes a run and never changes a finished one; " if force else ""
         raise UserError(
-            f"{run_dir} holds a finished run of another config: {'; '.join(differences)}; {forced}take another --name"
+            f"{run_dir} holds a finished run with a different config: {'; '.join(differences)};"
+            f" {forced}choose another --name"
         )
     if differences and not force:
-        raise UserError(f"{run_dir} holds a run of another config: {'; '.join(differences)}; take another --name")
+        raise UserError(
+            f"{run_dir} holds a run with a different config: {'; '.join(differences)}; choose another --name"
+        )
     return known
 
 
@@ -78,7 +81,7 @@ def is_finished(run_dir: Path) -> bool:
 
 
 def clear_leavings(run_dir: Path) -> None:
-    """Remove what a finished run does not need: its checkpoints, and the scratch files of a kill."""
+    """Remove what a finished run does not need: its checkpoints, and scratch files left by a kill."""
     CheckpointStore(run_dir / CHECKPOINTS).remove()
     remove_scratch(run_dir)
 

@@ -1,4 +1,4 @@
-"""`config.toml` of a run, which people read and which says what a run is."""
+"""`config.toml` of a run: the readable file that defines it."""
 
 from pathlib import Path
 
@@ -16,5 +16,5 @@ def read_run_config(run_dir: Path) -> RunConfig:
     if is_begun(run_dir):
         changes = describe_differences(read_record(run_dir).config, to_dict(config), "config")
         if changes:
-            raise UserError(f"{path} has changed since the run was begun: {'; '.join(changes)}; undo it")
+            raise UserError(f"{path} has changed since the run started: {'; '.join(changes)}; undo the change")
     return config

@@ -1,4 +1,4 @@
-"""Where and in which precision to compute."""
+"""The device and precision to compute with."""
 
 import ctypes
 import os
@@ -14,7 +14,7 @@ from manicap.core.seeding import stream_seed
 DeviceName = Literal["auto", "cpu", "cuda", "mps"]
 Precision = Literal["auto", "float32", "bfloat16"]
 MAX_THREADS = 1024
-"""More than any machine has cores; tens of thousands end in a segmentation fault."""
+"""More than any machine has cores; tens of thousands crash with a segmentation fault."""
 
 
 def choose_device(name: DeviceName = "auto", local_rank: int = 0) -> torch.device:
@@ -23,16 +23,16 @@ def choose_device(name: DeviceName = "auto", local_rank: int = 0) -> torch.devic
     if name == "auto":
         name = "cuda" if cuda else "mps" if mps else "cpu"
     if (name == "cuda" and not cuda) or (name == "mps" and not mps):
-        raise UserError(f"device {name!r} is not available here; take --device auto or cpu")
+        raise UserError(f"device {name!r} is not available here; use --device auto or cpu")
     return torch.device("cuda", local_rank) if name == "cuda" else torch.device(name)
 
 
 def choose_precision(name: Precision, device: torch.device) -> torch.dtype:
-    """float32 on a CPU, bfloat16 on a GPU that has it; bfloat16 on a CPU only after a child process has survived it."""
+    """float32 on a CPU, bfloat16 on a GPU that supports it; bfloat16 on a CPU only if a child process survives it."""
     if name == "auto":
         return torch.bfloat16 if device.type == "cuda" and torch.cuda.is_bf16_supported() else torch.float32
     if name == "bfloat16" and device.type == "cpu" and not cpu_survives_bfloat16():
-        raise UserError("bfloat16 ends with an illegal instruction on this CPU; take --precision float32")
+        raise UserError("bfloat16 crashes with an illegal instruction on this CPU; use --precision float32")
     return {"float32": torch.float32, "bfloat16": torch.bfloat16}[name]
 
 
@@ -47,15 +47,15 @@ with torch.autocast("cpu", torch.bfloat16):
 
 
 def cpu_survives_bfloat16() -> bool:
-    """Some CPUs advertise instructions that they cannot run, and torch believes them: let a child process try."""
+    """Some CPUs advertise instructions that they cannot run, and torch trusts them: let a child process try."""
     return subprocess.run([sys.executable, "-c", _BFLOAT16_TRIAL], capture_output=True).returncode == 0
 
 
 def keep_freed_memory() -> None:
     """Tell glibc to keep large blocks for the next step instead of returning them to the kernel.
 
-    Activations are allocated anew in every step; fetching their pages again cost 15 % of an encoder's step and 20 %
-    of the heads'. Elsewhere than on Linux with glibc this does nothing.
+    Activations are allocated anew in every step; fetching their pages again took 15 % of an encoder's step and 20 %
+    of the heads'. Has an effect only on Linux with glibc.
     """
     try:
         mallopt = ctypes.CDLL("libc.so.6").mallopt
@@ -68,14 +68,14 @@ def keep_freed_memory() -> None:
 
 
 def noise_generator(seed: int, device: torch.device, rank: int, *stream: str | int) -> torch.Generator:
-    """The source of a step's noise on one process: it depends on nothing but its name."""
+    """The generator of a step's noise on one process: it depends only on its name."""
     return torch.Generator(device).manual_seed(stream_seed(seed, "noise", rank, *stream))
 
 
 def set_threads(threads: int | None) -> int:
     """Fix torch's thread count: the one given, else OMP_NUM_THREADS, else all cores.
 
-    Sums are added in another order with another count.
+    A different count changes the order in which sums are added.
     """
     number = default_threads() if threads is None else threads
     if not 1 <= number <= MAX_THREADS:
@@ -96,6 +96,6 @@ def default_threads() -> int:
 
 
 def available_cores() -> int:
-    if hasattr(os, "sched_getaffinity"):  # Linux: a container or a scheduler may have given fewer than there are
+    if hasattr(os, "sched_getaffinity"):  # Linux: a container or a scheduler may allow fewer than there are
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

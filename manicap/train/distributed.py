@@ -1,4 +1,4 @@
-"""Several processes on one run: started by torchrun, one a device."""
+"""Several processes on one run, started by torchrun, one per device."""
 
 import datetime
 import itertools
@@ -23,7 +23,7 @@ class Processes:
 
     @property
     def is_first(self) -> bool:
-        """The process that writes files and talks."""
+        """Whether this is the process that writes files and prints."""
         return self.rank == 0
 
     def any(self, flag: bool, device: torch.device) -> bool:
@@ -35,7 +35,7 @@ class Processes:
         return bool(answer)
 
     def from_first(self, value: float, device: torch.device) -> float:
-        """The first process's value, for all."""
+        """The first process's value, on all processes."""
         if self.world == 1:
             return value
         answer = torch.tensor(value, device=device)
@@ -48,7 +48,7 @@ class Processes:
 
 
 def is_first_process() -> bool:
-    """Whether this process is the one of torchrun that writes and talks, or the only one; known before they join."""
+    """Whether this is the only process, or the one under torchrun that writes and prints; known before they join."""
     return os.environ.get("RANK", "0") == "0"
 
 
@@ -57,20 +57,20 @@ _groups = itertools.count()
 
 @cache
 def _meeting_place() -> Any:
-    """The store that the environment names, this process's rank and their number; kept for all its groups."""
+    """The store that the environment names, this process's rank and the world size; shared by all its groups."""
     return next(iter(dist.rendezvous("env://", timeout=datetime.timedelta(hours=2))))
 
 
 @contextmanager
 def join_processes(use_cuda: bool) -> Iterator[Processes]:
-    """Join the group that torchrun describes in the environment; a lone process is a group of its own."""
+    """Join the group that torchrun describes in the environment; a single process is a group of its own."""
     world = int(os.environ.get("WORLD_SIZE", "1"))
     if world == 1:
         yield Processes()
         return
     store, rank, _ = _meeting_place()
-    # A job of several seeds joins several times, and not all processes at once. Under names of its own, a group never
-    # finds the addresses that the last one left.
+    # A job with several seeds joins several times, and not all processes at once. With a prefix of its own, a group
+    # never finds the addresses left by the previous one.
     mine = dist.PrefixStore(f"group {next(_groups)}", store)
     # Rank 0 may collect a store while the others wait for it.
     dist.init_process_group(

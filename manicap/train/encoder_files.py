@@ -34,7 +34,7 @@ _SHOWN_PROBLEMS = 5
 
 
 class FrozenEncoder(nn.Module):
-    """A method without its training parts: frames in, features out. An ordinary module that holds its own weights."""
+    """A method without its training parts: frames in, features out. An ordinary module with its own weights."""
 
     def __init__(self, method: Method, probe_input: ProbeInput, fingerprint: str) -> None:
         super().__init__()
@@ -50,7 +50,7 @@ class FrozenEncoder(nn.Module):
 
 
 def without_training_parts(method: Method) -> Method:
-    """The method with nothing but its `inference_parts`, which it shares with the one given."""
+    """The method with only its `inference_parts`, which it shares with the given one."""
     bare = copy.copy(method)
     for members in ("_modules", "_parameters", "_buffers"):
         kept = {name: part for name, part in getattr(method, members).items() if name in method.inference_parts}
@@ -64,7 +64,7 @@ def inference_state(method: Method) -> dict[str, Tensor]:
 
 
 def training_state(method: Method) -> dict[str, Tensor]:
-    """The other weights, likewise."""
+    """The other weights, in the same way."""
     kept = without_training_parts(method).state_dict()
     return _copied({name: value for name, value in method.state_dict().items() if name not in kept})
 
@@ -74,14 +74,14 @@ def _copied(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 
 def write_weights(path: Path, state: Mapping[str, Tensor]) -> str:
-    """Write a safetensors file; its sha256."""
+    """Write a safetensors file and return its sha256."""
     content = safetensors.torch.save(dict(state))
     atomic_write(path, content)
     return hashlib.sha256(content).hexdigest()
 
 
 def read_weights(path: Path, sha256: str) -> dict[str, Tensor]:
-    """Read a safetensors file. Every format loads a flipped bit in silence, so the hash decides."""
+    """Read a safetensors file. Every format loads a flipped bit silently, so the hash is checked."""
     try:
         content = path.read_bytes()
     except OSError as error:
@@ -95,18 +95,18 @@ def read_weights(path: Path, sha256: str) -> dict[str, Tensor]:
 
 
 def load_weights(method: Method, state: Mapping[str, Tensor], source: Path) -> None:
-    """Put the tensors of a file into a method; exactly those that it has, in its shapes and types."""
+    """Load the tensors of a file into a method; names, shapes and types must match exactly."""
     expected = method.state_dict()
     problems = [f"{name} is missing" for name in expected if name not in state]
     problems += [f"{name} is unexpected" for name in state if name not in expected]
     for name in expected.keys() & state.keys():
         asked, found = _kind(expected[name]), _kind(state[name])
         if asked != found:
-            problems.append(f"{name} is {found} in the place of {asked}")
+            problems.append(f"{name} is {found} instead of {asked}")
     if problems:
         told = "; ".join(sorted(problems)[:_SHOWN_PROBLEMS])
         more = f"; and {len(problems) - _SHOWN_PROBLEMS} more" if len(problems) > _SHOWN_PROBLEMS else ""
-        raise UserError(f"{source} does not hold the weights that encoder.json describes: {told}{more}")
+        raise UserError(f"{source} does not contain the weights that encoder.json describes: {told}{more}")
     method.load_state_dict(dict(state), assign=True)
 
 
@@ -118,7 +118,7 @@ def _kind(value: Tensor) -> str:
 def save_encoder(
     run_dir: Path, config: RunConfig, method: Method, chosen: Mapping[str, Tensor] | None, facts: Mapping[str, Any]
 ) -> None:
-    """Write the chosen weights (the last if None), the last and those of the training parts, then `encoder.json`."""
+    """Write the chosen weights (the last if None), the last, and those of the training parts; then `encoder.json`."""
     last, training = inference_state(method), training_state(method)
     hashes = {"chosen": write_weights(run_dir / _FILES["chosen"], last if chosen is None else chosen)}
     hashes["last"] = write_weights(run_dir / _FILES["last"], last)
@@ -138,14 +138,14 @@ def save_encoder(
 
 
 def read_description(run_dir: Path) -> dict[str, Any]:
-    """`encoder.json`: what was trained, how far, and the hashes of its weights."""
+    """Read `encoder.json`: what was trained, for how long, and the hashes of its weights."""
     path = run_dir / "encoder.json"
     if not path.exists():
-        raise UserError(f"{run_dir} holds no encoder.json: finish the run with 'manicap resume {run_dir}'")
+        raise UserError(f"{run_dir} has no encoder.json: finish the run with 'manicap resume {run_dir}'")
     description = read_sealed(path, "encoder", remedy="train the run again")
     if description.get("format") != FORMAT:
         raise UserError(
-            f"{path} has format {description.get('format')}, this version reads {FORMAT}; train the run again"
+            f"{path} has format {description.get('format')}, but this version reads {FORMAT}; train the run again"
         )
     return description
 
@@ -181,7 +181,7 @@ def load_encoder(
 def read_encoder(
     run_dir: Path, description: Mapping[str, Any], probe_input: ProbeInput, weights: WeightsName
 ) -> FrozenEncoder:
-    """The same, of a run whose description has been read."""
+    """The same, for a run whose description has already been read."""
     sha256 = description["sha256"][weights]
     method = without_training_parts(empty_method(run_dir, description))
     path = run_dir / _FILES[weights]
@@ -190,7 +190,7 @@ def read_encoder(
 
 
 def read_trained_method(run_dir: Path, description: Mapping[str, Any]) -> Method | None:
-    """The method as it was after its last step, with its training parts; None if there is no file of them."""
+    """The method after its last step, with its training parts; None if they were not saved."""
     hashes, path = description["sha256"], run_dir / _FILES["training"]
     if "training" not in hashes or not path.exists():
         return None
@@ -201,7 +201,7 @@ def read_trained_method(run_dir: Path, description: Mapping[str, Any]) -> Method
 
 
 def empty_method(run_dir: Path, description: Mapping[str, Any]) -> Method:
-    """The method of a finished run, training parts and all, with shapes and no weights: it takes no memory."""
+    """The method of a finished run with its training parts, as shapes without weights: it takes no memory."""
     method_type = find_method(description["method"])
     settings = from_dict(method_type.settings_type, description["settings"], source=f"{run_dir}/encoder.json")
     with torch.device("meta"):

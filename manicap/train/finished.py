@@ -39,7 +39,7 @@ class FinishedRun:
 
     @property
     def training(self) -> TrainingFacts:
-        """What a result tells of the training."""
+        """What a result records about the training."""
         facts = {key: self.description[key] for key in ("steps", "epochs", "best_epoch", "weights")}
         return TrainingFacts(**facts, precision=str(self.description["identity"]["precision"]).removeprefix("torch."))
 
@@ -52,16 +52,16 @@ class FinishedRun:
         return FrozenEncoder(method, probe_input, f"untrained-{config_hash(self.config)}-{probe_input}")
 
     def trained_method(self) -> Method | None:
-        """The method after its last step, with its training parts; None if they were not kept."""
+        """The method after its last step, with its training parts; None if they were not saved."""
         return read_trained_method(self.run_dir, self.description)
 
     def empty_method(self) -> Method:
-        """The method with shapes and no weights."""
+        """The method as shapes without weights."""
         return empty_method(self.run_dir, self.description)
 
 
 def require_runs(run_dirs: tuple[Path, ...]) -> None:
-    """Every directory must hold a finished run; the error names all that do not."""
+    """Require every directory to hold a finished run; the error names all that do not."""
     missing = [str(path) for path in run_dirs if not (path / "encoder.json").is_file()]
     if missing:
         raise UserError(f"not a finished run: {', '.join(missing)}")

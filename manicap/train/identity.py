@@ -1,7 +1,7 @@
-"""What the bytes of a run's result depend on beside its config and its data: versions, threads, and the processor.
+"""What the exact bits of a run's result depend on, besides its config and data: versions, threads and processor.
 
-Libraries choose their code by the processor's instructions, and sums come out differently in the last bits. A run
-begun with AVX-512 and resumed with AVX2 would end with other bytes, so the instructions are part of its identity.
+Libraries select code by the processor's instruction sets, and sums differ in the last bits. A run started with AVX-512
+and resumed with AVX2 would not be bit-identical, so the instruction sets are part of its identity.
 """
 
 import os
@@ -12,9 +12,9 @@ from typing import Any
 
 import torch
 
-# Instructions that ATen, oneDNN and the BLAS choose their code by.
+# Instruction sets by which ATen, oneDNN and the BLAS select code.
 _DISPATCHED = ("sse4", "avx", "fma", "f16c", "amx", "asimd", "sve", "sme", "bf16", "i8mm")  # beginnings of names
-# What limits that choice.
+# Variables that restrict that choice.
 _LIMITS = (
     "ATEN_CPU_CAPABILITY",
     "DNNL_MAX_CPU_ISA",
@@ -26,7 +26,7 @@ _LIMITS = (
 
 
 def processor_identity(device: torch.device) -> dict[str, Any]:
-    """`gpu` where the run computes on one, else `cpu`: what must be equal for equal bytes."""
+    """`gpu` if the run uses one, else `cpu`: what must be equal for bit-identical results."""
     if device.type == "cuda":
         return {"gpu": torch.cuda.get_device_name(device)}
     return {
@@ -40,19 +40,19 @@ def processor_identity(device: torch.device) -> dict[str, Any]:
 
 @cache
 def cpu_instructions() -> tuple[str, ...]:
-    """Vector instructions of this CPU, by the kernel's names; none where the kernel does not tell."""
+    """Vector instruction sets of this CPU, by the kernel's names; empty if the kernel does not list them."""
     words = cpu_facts().get("flags") or cpu_facts().get("Features") or ""
     return tuple(sorted({word for word in words.split() if word.startswith(_DISPATCHED)}))
 
 
 def cpu_model() -> str:
-    """Its name, for people: models with the same instructions may still differ in the last bits."""
+    """Its name, for display: models with the same instruction sets may still differ in the last bits."""
     return cpu_facts().get("model name") or platform.processor() or platform.machine()
 
 
 @cache
 def cpu_facts() -> dict[str, str]:
-    """The lines of the first processor in /proc/cpuinfo, where there is one."""
+    """The entries of the first processor in /proc/cpuinfo, if the file exists."""
     try:
         text = Path("/proc/cpuinfo").read_text()
     except OSError:

@@ -1,7 +1,7 @@
-"""The logs of a run, one JSON object a line: `metrics.jsonl`, and `diagnostics.jsonl` where it was asked for.
+"""The logs of a run, one JSON object per line: `metrics.jsonl` and, if requested, `diagnostics.jsonl`.
 
-They hold no times, so that a resumed run's equal an uninterrupted one's. A checkpoint knows how far each had come and
-the hash of that part; `run.json` of a finished run knows the hash of the whole.
+They contain no timestamps, so the logs of a resumed and an uninterrupted run are identical. A checkpoint records the
+length of each log and the hash of that part; `run.json` of a finished run records the hash of the whole.
 """
 
 import hashlib
@@ -20,17 +20,17 @@ METRICS, DIAGNOSTICS = "metrics.jsonl", "diagnostics.jsonl"
 
 @dataclass(frozen=True)
 class Written:
-    """How far a log had come."""
+    """Length and hash of a log so far."""
 
     bytes: int = 0
     sha256: str = hashlib.sha256().hexdigest()
 
 
 class LogFile:
-    """A log that goes on where a checkpoint knew it to be; later lines will be written again, the same."""
+    """A log that resumes where the checkpoint was written; later lines are written again, identically."""
 
     def __init__(self, path: Path, known: Written = Written(), accept_changes: bool = False) -> None:  # noqa: B008 - frozen
-        """Cut the file. A part that has changed since the checkpoint is an error, unless `accept_changes`."""
+        """Truncate the file. A part that has changed since the checkpoint is an error, unless `accept_changes`."""
         path.touch()
         with path.open("r+b") as file:
             content = file.read(known.bytes)
@@ -38,8 +38,8 @@ class LogFile:
         self._digest = hashlib.sha256(content)
         if not accept_changes and Written(len(content), self._digest.hexdigest()) != known:
             raise UserError(
-                f"{path} has changed since the checkpoint was written; resume with --force to go on with what is left"
-                " of it, or remove the run's directory to start it again"
+                f"{path} has changed since the checkpoint was written; resume with --force to continue with what is"
+                " left of it, or remove the run's directory to start over"
             )
         self.path = path
         self.file = path.open("ab")
@@ -53,7 +53,7 @@ class LogFile:
             raise self._failure(error) from error
 
     def flush(self) -> Written:
-        """Put everything on disk; how far it has come."""
+        """Flush everything to disk and return length and hash so far."""
         try:
             self.file.flush()
             os.fsync(self.file.fileno())
@@ -77,7 +77,7 @@ class LogFile:
 
 
 def read_log(run_dir: Path, name: str, split: str | None = None) -> list[dict[str, Any]]:
-    """The lines of a finished run's log, of one split if asked for; none if it kept no such log."""
+    """The lines of a finished run's log, or those of one split; empty if the run kept no such log."""
     sha256 = read_record(run_dir).logs.get(name)
     if sha256 is None:
         return []
@@ -88,6 +88,6 @@ def read_log(run_dir: Path, name: str, split: str | None = None) -> list[dict[st
         raise UserError(f"cannot read {path}: {error.strerror}; train the run again") from None
     if hashlib.sha256(content).hexdigest() != sha256:
         raise UserError(f"{path} is not the file that was written (its sha256 differs); train the run again")
-    # Only what is asked for is parsed: a long run has a hundred validations between thousands of training lines.
+    # Parse only what is asked for: a long run has a hundred validation lines among thousands of training lines.
     mark = b"" if split is None else f'"split": "{split}"'.encode()
     return [json.loads(line) for line in content.splitlines() if mark in line]

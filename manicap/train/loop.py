@@ -2,9 +2,9 @@
 
     pretrain(config, run_dir)      starts the run, resumes it, or finds it finished
 
-A run is a function of its config, the thread count, the processor's instructions and the torch version. Nothing is
-drawn from a global generator and no state lives outside a checkpoint, so a run killed at any moment ends with the same
-bytes as one that was not. A finished run is never changed.
+A run is a function of its config, the thread count, the processor's instruction sets and the torch version. Nothing is
+drawn from a global generator and no state lives outside a checkpoint, so a run killed at any moment and resumed is
+bit-identical to an uninterrupted one. A finished run is never changed.
 """
 
 import math
@@ -45,15 +45,15 @@ from manicap.train.sinks import Metrics, Sink, open_sinks
 
 @dataclass
 class Progress:
-    """Where a run is: part of every checkpoint."""
+    """How far a run has come: part of every checkpoint."""
 
     epoch: int = 0
     batch: int = 0
-    """Batches of the present epoch done."""
+    """Batches done in the current epoch."""
     step: int = 0
-    """Steps done in all."""
+    """Total number of steps done."""
     best_loss: float = math.inf
-    """The validation's, or the error of the check."""
+    """The validation loss, or the error of the check."""
     best_epoch: int = -1
     is_finished: bool = False
 
@@ -65,9 +65,9 @@ def pretrain(
     data_dir: Path = DATA_DIR,
     observe: Observe | None = None,
 ) -> Path:
-    """Train `config` in `run_dir` from wherever it is; afterwards `run_dir` holds the encoder.
+    """Train `config` in `run_dir`, starting or resuming as needed; afterwards `run_dir` holds the encoder.
 
-    `observe` measures the method on a batch every `execution.diagnose_every` steps, which changes nothing of the run.
+    `observe` measures the method on a batch every `execution.diagnose_every` steps, without affecting the run.
     """
     check_config(config)
     check_config(execution)
@@ -97,7 +97,7 @@ def pretrain(
 
 
 class Run:
-    """A run under way: the setup, the progress, and the files."""
+    """A run in progress: its setup, progress and files."""
 
     def __init__(self, setup: Setup, run_dir: Path, check: Check | None = None, observe: Observe | None = None) -> None:
         self.setup, self.run_dir, self.check, self.observe = setup, run_dir, check, observe
@@ -106,13 +106,13 @@ class Run:
         self.looks_at_every_step = setup.device.type == "cpu"
         self.checkpoints = CheckpointStore(run_dir / CHECKPOINTS)
         self.best: dict[str, torch.Tensor] | None = None
-        """The best weights so far, where they are to be kept."""
+        """The best weights so far, if they are to be kept."""
         self.logged: dict[str, Written] = {}
-        """How far the logs had come at the checkpoint that the run goes on from."""
+        """Length and hash of the logs at the checkpoint from which the run resumes."""
         self.logs: dict[str, LogFile] = {}
 
     def train(self) -> None:
-        """Epochs of steps, each ended by what is to be checked, until a budget or the patience is used up."""
+        """Train epoch by epoch, with a validation or check after each, until a budget or the patience is exhausted."""
         setup, progress, execution = self.setup, self.progress, self.setup.execution
         last_checkpoint = time.monotonic()
         with ExitStack() as stack:
@@ -142,7 +142,7 @@ class Run:
                         raise interruption(received[0] if received else signal.SIGTERM, progress.step)
                 self.end_epoch(sinks, tracker)
             self.save_checkpoint()
-            if setup.processes.any(bool(received), setup.device):  # it came in the last validation
+            if setup.processes.any(bool(received), setup.device):  # received during the last validation
                 raise interruption(received[0] if received else signal.SIGTERM, progress.step)
             if observations is not None:
                 tracker.say(observations.cost())
@@ -165,7 +165,7 @@ class Run:
         return loss
 
     def diagnose(self, rows: Rows, observations: Observations, tracker: Tracker) -> None:
-        """Measure the method on the batch it has just been trained on."""
+        """Measure the method on the batch it was just trained on."""
         setup, step, start = self.setup, self.progress.step, time.monotonic()
         assert self.observe is not None
         setup.method.eval()
@@ -177,7 +177,7 @@ class Run:
             tracker.say(f"step {step}, alarm: {measured['alarm']}")
 
     def end_epoch(self, sinks: list[Sink], tracker: Tracker) -> None:
-        """Validate or check, keep the weights if they are the best, and decide whether to go on."""
+        """Validate or check, keep the weights if they are the best, and decide whether to continue."""
         setup, progress, config = self.setup, self.progress, self.setup.config
         setup.method.eval()
         if setup.val_batches is not None:
@@ -227,7 +227,7 @@ class Run:
         if self.setup.processes.world > 1:
             stacked = mean_over_processes(stacked.to(self.setup.device)).cpu()
         values = dict(zip(named, stacked.tolist(), strict=True))
-        self.require_finite_steps()  # not before all processes have met above
+        self.require_finite_steps()  # only after all processes have synchronised above
         if not all(map(math.isfinite, values.values())):
             self.stop_at_non_finite("loss", loss)
         self.write(sinks, split, values)
@@ -243,17 +243,17 @@ class Run:
             sink.write(metrics)
 
     def watch(self, what: str, value: torch.Tensor, loss: LossOutput) -> None:
-        """Stop at a loss or gradient that is not finite; on a GPU count it, and stop when next it is waited for."""
+        """Stop at a loss or gradient that is not finite; on a GPU, count it and stop at the next synchronisation."""
         self.non_finite.add(value, self.progress.step)
         if self.looks_at_every_step and not torch.isfinite(value):
             self.stop_at_non_finite(what, loss)
 
     def require_finite_steps(self) -> None:
-        """Called wherever the device is waited for anyway: at logged steps and before a checkpoint."""
+        """Called wherever the device is synchronised anyway: at logged steps and before a checkpoint."""
         count, first = self.non_finite.read()
         if count:
             raise Failure(
-                f"the loss or its gradient was not finite at step {first}, nor {count - 1} times more until step"
+                f"the loss or its gradient was not finite at step {first}, and {count - 1} more times up to step"
                 f" {self.progress.step}; {self.last_good()}"
             )
 
@@ -263,10 +263,10 @@ class Run:
 
     def last_good(self) -> str:
         step = self.checkpoints.newest_step()
-        return "no checkpoint had been written" if step is None else f"the checkpoint of step {step} stays"
+        return "no checkpoint was written" if step is None else f"the checkpoint of step {step} is kept"
 
     def restore(self) -> None:
-        """Go on from the newest sound checkpoint, if there is one."""
+        """Resume from the newest intact checkpoint, if there is one."""
         setup = self.setup
         say = (lambda line: None) if setup.execution.quiet else print_line
         state = self.checkpoints.load_newest(say if setup.processes.is_first else (lambda line: None))
@@ -275,17 +275,17 @@ class Run:
         differences = describe_differences(state["identity"], setup.identity)
         if differences and not setup.execution.force:
             raise UserError(
-                f"{self.run_dir} was trained under other conditions: {'; '.join(differences)};"
-                " resume it under the old ones, or with --force and another result"
+                f"{self.run_dir} was trained under different conditions: {'; '.join(differences)};"
+                " restore them to resume, or use --force and accept a different result"
             )
         if state["cpu_model"] != cpu_model() and setup.processes.is_first:
-            say(f"begun on {state['cpu_model']}, resumed on {cpu_model()}: the result may differ in its last bits")
+            say(f"started on {state['cpu_model']}, resumed on {cpu_model()}: the result may differ in its last bits")
         try:
             setup.method.load_state_dict(state["method"])
             setup.optimizer.load_state_dict(state["optimizer"])
         except (RuntimeError, ValueError):
             raise UserError(
-                f"the checkpoint in {self.run_dir} does not fit the config ({'; '.join(differences)}); take another"
+                f"the checkpoint in {self.run_dir} does not match the config ({'; '.join(differences)}); choose another"
                 " --name"
             ) from None
         self.progress, self.best = Progress(**state["progress"]), state["best"]
@@ -315,7 +315,7 @@ class Run:
             ) from error
 
     def finish(self) -> None:
-        """Write the encoder and its description, which make the run a finished one, and drop the checkpoints."""
+        """Write the encoder and its description, which mark the run as finished, and remove the checkpoints."""
         setup, progress = self.setup, self.progress
         if not setup.processes.is_first:
             return
@@ -339,7 +339,7 @@ class Run:
         clear_leavings(self.run_dir)
 
     def open_sinks(self, stack: ExitStack) -> list[Sink]:
-        """`metrics.jsonl` and the sinks asked for, on the process that writes; closed with the stack."""
+        """`metrics.jsonl` and the requested sinks, on the process that writes; closed with the stack."""
         if not self.setup.processes.is_first:
             return []
         sinks: list[Sink] = [self.open_log(METRICS, stack)]
@@ -349,14 +349,14 @@ class Run:
         return sinks
 
     def open_observations(self, stack: ExitStack) -> Observations | None:
-        """`diagnostics.jsonl`, on the process that writes, where it was asked for."""
+        """`diagnostics.jsonl`, if requested, on the process that writes."""
         every = self.setup.execution.diagnose_every
         if not every or self.observe is None or not self.setup.processes.is_first:
             return None
         return Observations(self.open_log(DIAGNOSTICS, stack), every)
 
     def open_log(self, name: str, stack: ExitStack) -> LogFile:
-        """A log from where the checkpoint knew it to be; part of every checkpoint from now on."""
+        """Open a log where the checkpoint was written; it is part of every checkpoint from now on."""
         known, force = self.logged.get(name, Written()), self.setup.execution.force
         log = self.logs[name] = LogFile(self.run_dir / name, known, accept_changes=force)
         stack.callback(log.close)

@@ -1,4 +1,4 @@
-"""Whether a method's weights fit into memory, asked before they are made: the kernel's answer would be a kill."""
+"""Check that a method's weights fit into memory before allocating them: otherwise the kernel kills the process."""
 
 import os
 from pathlib import Path
@@ -12,11 +12,11 @@ from manicap.domains.run_config import RunConfig
 
 CGROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")
 COPIES = 4
-"""Of every weight in training: itself, its gradient, and the two moments of Adam."""
+"""Numbers per weight in training: the weight, its gradient, and the two moments of Adam."""
 
 
 def require_memory(config: RunConfig, context: MethodContext) -> None:
-    """Refuse a config whose weights alone are more than the machine's memory."""
+    """Refuse a config whose weights alone exceed the machine's memory."""
     method_type = find_method(config.method)
     with torch.device("meta"):  # shapes, without the numbers
         weights = sum(parameter.numel() for parameter in method_type(config.settings, context).parameters())
@@ -24,12 +24,12 @@ def require_memory(config: RunConfig, context: MethodContext) -> None:
     if needed > present:
         raise UserError(
             f"{config.method} with these settings has {weights:,} weights, which take {needed / 2**30:,.0f} GiB in"
-            f" training; this machine has {present / 2**30:,.0f} GiB: take fewer units or heads"
+            f" training; this machine has {present / 2**30:,.0f} GiB: use fewer units or heads"
         )
 
 
 def memory_bytes() -> int:
-    """Of the machine, or of the container if that has less."""
+    """Bytes of memory of the machine, or of the container if that has less."""
     present = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     try:
         return min(present, int(CGROUP_LIMIT.read_text()))

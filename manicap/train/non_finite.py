@@ -1,4 +1,4 @@
-"""Losses that are not finite, counted where they are computed: asking a GPU after every step would make it wait."""
+"""Count non-finite losses on the device: synchronising a GPU after every step would slow it down."""
 
 import torch
 from torch import Tensor
@@ -12,12 +12,12 @@ class NonFiniteCount:
         self._first = torch.full((), -1, dtype=torch.int64, device=device)
 
     def add(self, value: Tensor, step: int) -> None:
-        """Look at the value of this step without waiting for it."""
+        """Count the value of this step without waiting for it."""
         bad = ~torch.isfinite(value.detach()).all()
         self._first = torch.where(bad & (self._first < 0), step, self._first)
         self._count = self._count + bad
 
     def read(self) -> tuple[int, int]:
-        """The count, and the first step or -1. Waits for the device."""
+        """Return the count, and the first step or -1. Waits for the device."""
         count, first = torch.stack([self._count, self._first]).tolist()
         return count, first

@@ -1,4 +1,4 @@
-"""What is measured on the way, beside the run and no part of its result: `diagnostics.jsonl`, a line every k steps."""
+"""Measurements during training that do not affect its result: `diagnostics.jsonl`, one line every k steps."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -7,11 +7,11 @@ from manicap.algorithms.base import Batch, Method
 from manicap.train.logs import LogFile
 
 Observe = Callable[[Method, Batch], Mapping[str, float | str]]
-"""Named numbers of the method on a batch, in evaluation mode; `alarm`, if there, is a sentence to be said."""
+"""Named numbers of the method on a batch, in evaluation mode; `alarm`, if present, is a sentence to print."""
 
 
 class Observations:
-    """The log of what was measured, a line every so many steps."""
+    """The log of the measurements, one line every `every` steps."""
 
     def __init__(self, log: LogFile, every: int) -> None:
         self.log, self.every = log, every
@@ -21,11 +21,11 @@ class Observations:
         return step % self.every == 0
 
     def add(self, step: int, measured: Mapping[str, float | str], seconds: float) -> None:
-        """A line, and what it took to measure it."""
+        """Write a line, and add the time it took to measure."""
         self.seconds += seconds
         self.log.write({"step": step, **measured})
 
     def cost(self) -> str:
-        """What measuring has taken since the file was opened."""
+        """How long the measurements took since the file was opened."""
         percent = 100 * self.seconds / max(time.monotonic() - self.start, 1e-9)
         return f"diagnostics every {self.every} steps took {self.seconds:.1f} s, {percent:.1f} % of the training time"

@@ -1,6 +1,6 @@
-"""`run.json`: what a run was begun with, and at its end the hashes of its logs. Checksummed, unlike `config.toml`.
+"""`run.json`: what a run started with and, once finished, the hashes of its logs. Checksummed, unlike `config.toml`.
 
-The config stands in both files: `config.toml` is for people, and a value that was changed in it is noticed.
+The config is in both files: `config.toml` is for people, and a value changed there is detected.
 """
 
 from collections.abc import Mapping
@@ -13,13 +13,13 @@ from manicap.core.sealed import read_sealed, write_sealed
 
 FORMAT = 1
 NAME = "run.json"
-REMEDY = "remove the run's directory to start it again"
+REMEDY = "remove the run's directory to start over"
 
 
 @dataclass(frozen=True)
 class RunRecord:
     config: dict[str, Any]
-    """As `to_dict` has it."""
+    """As returned by `to_dict`."""
     log_every: int
     diagnose_every: int | None = None
     logs: dict[str, str] = field(default_factory=dict)
@@ -36,16 +36,16 @@ def is_begun(run_dir: Path) -> bool:
 def read_record(run_dir: Path) -> RunRecord:
     values = read_sealed(run_dir / NAME, "record of a run", REMEDY)
     if values.pop("format", None) != FORMAT:
-        raise UserError(f"{run_dir / NAME} has another format than {FORMAT}, which this version reads; {REMEDY}")
+        raise UserError(f"{run_dir / NAME} does not have format {FORMAT}, which this version reads; {REMEDY}")
     return RunRecord(**values)
 
 
 def describe_differences(old: object, new: object, name: str = "") -> list[str]:
-    """`config.seed was 0 and is 1`, for every leaf that differs."""
+    """`config.seed was 0, is now 1`, for every leaf that differs."""
     if isinstance(old, Mapping) and isinstance(new, Mapping):
         keys = sorted({*old, *new})
         return [line for key in keys for line in describe_differences(old.get(key), new.get(key), f"{name}.{key}")]
-    return [] if old == new else [f"{name.lstrip('.')} was {_told(old)} and is {_told(new)}"]
+    return [] if old == new else [f"{name.lstrip('.')} was {_told(old)}, is now {_told(new)}"]
 
 
 def _told(value: object) -> str:

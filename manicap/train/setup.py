@@ -36,26 +36,26 @@ LOG_EVERY = 20
 
 @dataclass(frozen=True)
 class Execution:
-    """How a run is executed: what should not change its result, and is recorded where it may."""
+    """How a run is executed: settings that should not change its result, recorded where they may."""
 
     device: DeviceName = "auto"
-    """auto takes a GPU if there is one."""
+    """Device; auto uses a GPU if there is one."""
     precision: Precision = "auto"
-    """auto: bfloat16 on a GPU, float32 on a CPU."""
+    """Precision; auto is bfloat16 on a GPU and float32 on a CPU."""
     threads: Threads | None = None
-    """CPU threads; if absent, OMP_NUM_THREADS or all cores. Results differ in the last bits between thread counts."""
+    """CPU threads; OMP_NUM_THREADS or all cores if omitted. Results depend on the thread count in their last bits."""
     checkpoint_seconds: NonNegative = 60.0
-    """Time between checkpoints; one is also written at the end, and on Ctrl-C or SIGTERM."""
+    """Seconds between checkpoints; one is also written at the end, and on Ctrl-C or SIGTERM."""
     log_every: Count | None = None
-    """Steps between lines of metrics.jsonl; if absent, as the run was begun, or 20."""
+    """Steps between lines of metrics.jsonl; if omitted, as when the run started, or 20."""
     diagnose_every: Count | None = None
-    """Steps between lines of diagnostics.jsonl (rank, spread, heads); if absent, as the run was begun, or never."""
+    """Steps between lines of diagnostics.jsonl (rank, spread, heads); if omitted, as when the run started, or never."""
     sinks: tuple[SinkName, ...] = ()
-    """Log also to tensorboard or wandb."""
+    """Also log to tensorboard or wandb."""
     force: bool = False
-    """Resume although the config, thread count, processor or torch version has changed; not for finished runs."""
+    """Resume even if the config, thread count, processor or torch version has changed; not for finished runs."""
     quiet: bool = False
-    """Say nothing on the way."""
+    """Show no progress."""
 
 
 @dataclass
@@ -70,25 +70,25 @@ class Setup:
     data: TrainingData
     train_batches: Batches
     val_batches: Batches | None
-    """None where nothing is validated."""
+    """None if there is no validation split."""
     method: Method
     model: nn.Module
-    """The method, wrapped for several processes where there are."""
+    """The method, wrapped if there are several processes."""
     optimizer: torch.optim.Optimizer
     max_steps: int
     identity: dict[str, Any]
-    """What the bytes of the result depend on; a checkpoint of another identity is refused."""
+    """What the exact bits of the result depend on; a checkpoint with a different identity is refused."""
 
 
 def prepare(config: RunConfig, execution: Execution, data_dir: Path, processes: Processes) -> Setup:
-    """Open the data, which is collected if it has to be, split it, and build the model."""
+    """Open the data, collecting it if necessary, split it, and build the model."""
     device = choose_device(execution.device, processes.local_rank)
     dtype = choose_precision(execution.precision, device)
     threads = set_threads(execution.threads)
     if device.type == "cpu":
         keep_freed_memory()
     domain = find_domain(config.domain)
-    if processes.is_first:  # alone and before the others
+    if processes.is_first:  # alone, before the others
         domain.prepare(config, (), data_dir, None, execution.quiet)
     processes.barrier()
     data = domain.open_training(config, data_dir, device, processes.rank)
@@ -128,13 +128,13 @@ def prepare(config: RunConfig, execution: Execution, data_dir: Path, processes: 
 
 
 def count_steps(config: RunConfig, samples_per_epoch: int) -> int:
-    """Training steps that the budgets allow; patience may end a run before."""
+    """Training steps that the budgets allow; patience may end a run sooner."""
     steps = config.max_epochs * (samples_per_epoch // config.batch_size)
     return min(steps, config.max_steps or steps)
 
 
 def build_method(config: RunConfig, context: MethodContext) -> Method:
-    """The method with its initial weights, which depend on the seed alone."""
+    """The method with its initial weights, which depend only on the seed."""
     require_memory(config, context)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(stream_seed(config.seed, "init"))

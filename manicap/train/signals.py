@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM, noted and obeyed between two steps."""
+"""Ctrl-C and SIGTERM, recorded and acted on between two steps."""
 
 import signal
 import threading
@@ -12,13 +12,13 @@ from manicap.core.errors import Interruption
 def interruption(number: int, step: int) -> Interruption:
     name = signal.Signals(number).name
     return Interruption(
-        number, f"stopped by {name} after step {step}; the checkpoint is written, the same call goes on"
+        number, f"stopped by {name} after step {step}; a checkpoint was written, rerun the command to resume"
     )
 
 
 @contextmanager
 def caught_signals() -> Iterator[list[int]]:
-    """SIGINT and SIGTERM as numbers in a list, looked at after each step. A second SIGINT interrupts at once."""
+    """SIGINT and SIGTERM as numbers in a list, checked after each step. A second SIGINT interrupts at once."""
     received: list[int] = []
 
     def note(number: int, frame: FrameType | None) -> None:
@@ -27,7 +27,7 @@ def caught_signals() -> Iterator[list[int]]:
         received.append(number)
 
     if threading.current_thread() is not threading.main_thread():
-        yield received  # only the main thread may set handlers
+        yield received  # only the main thread can set handlers
         return
     before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
     try:

@@ -1,4 +1,4 @@
-"""Where metrics go beside `metrics.jsonl` (see `logs`): TensorBoard and Weights & Biases, when asked for."""
+"""Where metrics go besides `metrics.jsonl` (see `logs`): TensorBoard and Weights & Biases, if requested."""
 
 from collections.abc import Mapping
 from pathlib import Path

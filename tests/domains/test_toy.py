@@ -69,7 +69,7 @@ def test_a_grid_plans_and_runs_it(tmp_path):
 
 def test_methods_of_another_kind_are_refused_in_a_sentence():
     allow_plugins([NAME])
-    with pytest.raises(UserError, match="st-dim learns from frames, and gray pictures yield views"):
+    with pytest.raises(UserError, match="st-dim learns from frames, but gray pictures yield views"):
         find_domain(NAME).config_type(method="st-dim")
 
 

@@ -88,14 +88,14 @@ def test_a_page_says_what_the_probe_was_and_leaves_out_what_means_nothing(job, i
     shutil.copytree(job["simclr-c+"][0], run_dir)
     page = write_page(run_dir, tmp_path).read_text()
     assert "The probe is trained on labelled training images and sees frozen features." in page
-    assert "among the first five" not in page  # of four classes
+    assert "top-5" not in page  # of four classes
     assert "Part of the loss: contrast" in page
     assert "Part of the loss: capacity" in page
     evaluation = replace(EVALUATION, probe="knn")
     config = small_image_config(image_folder, "simclr-c+", max_steps=3)
     run_job(config, evaluation, (0,), EXECUTION, tmp_path)
     page = write_page(run_dir, tmp_path).read_text()
-    assert "The 20 training images nearest to a test image, by frozen features, vote for its class." in page
+    assert "The 20 training images with the nearest frozen features vote on the class of a test image." in page
     assert "is trained on" not in page
     plain_console().print(job_table([RunResult.read(run_dir / "result.json")]))
     assert "first five" not in capsys.readouterr().out
@@ -167,7 +167,7 @@ def test_resume_finds_an_image_run_finished(job, capsys):
 
 def test_the_2021_protocol_needs_the_weights_that_it_chooses(job, image_folder, tmp_path):
     protocol = {"protocol": "tsai2021", "probe_epochs": 2}
-    with pytest.raises(UserError, match="did not keep; train it so: manicap run --dataset DATASET --protocol"):
+    with pytest.raises(UserError, match="did not keep; train with: manicap run --dataset DATASET --protocol"):
         probe(job["simclr"][0], ImageEvaluationConfig(**protocol), threads=1, quiet=True)
     config = small_image_config(image_folder, "simclr", protocol="tsai2021", weights="best", check_every=1)
     (run_dir,) = run_job(config, ImageEvaluationConfig(**protocol), (0,), EXECUTION, tmp_path)
@@ -201,12 +201,12 @@ def test_published_numbers_are_the_printed_ones():
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["images", "--method", "st-dim"], "st-dim learns from frames, and images yield views"),
+        (["images", "--method", "st-dim"], "st-dim learns from frames, but images yield views"),
         (
             ["run", "--game", "pong", "--method", "simclr"],
-            "simclr learns from views, and Atari games yield frames; 'manicap methods' shows",
+            "simclr learns from views, but Atari games yield frames; 'manicap methods' shows",
         ),
-        (["pretrain", "--game", "pong", "--method", "mmcr"], "mmcr learns from views, and Atari games yield frames"),
+        (["pretrain", "--game", "pong", "--method", "mmcr"], "mmcr learns from views, but Atari games yield frames"),
         (["images", "--dataset", "cifar1"], "unknown dataset 'cifar1'; did you mean 'cifar10'?"),
         (["images", "--batch-size", "1"], "batch_size must be at least 2"),
         (["images", "--probe-epochs", "0"], "probe_epochs must be at least 1, got 0"),

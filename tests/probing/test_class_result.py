@@ -74,5 +74,5 @@ def test_predictions_survive_the_disk(tmp_path):
 
 
 def test_another_format_is_refused():
-    with pytest.raises(UserError, match="format 9 was given, this version reads 2"):
+    with pytest.raises(UserError, match="format 9, but this version reads 2"):
         ClassEvaluation.from_dict(evaluation().to_dict() | {"format": 9})

@@ -111,5 +111,5 @@ def test_neighbours_of_training_images_are_themselves(method, train):
 
 def test_images_without_labels_cannot_be_probed(method, train, unseen_images):
     bench = ImageBench(replace(train, labels=None), unseen_images, CIFAR10_TSAI2021, PROTOCOLS["clean"])
-    with pytest.raises(UserError, match="have no labels, which a probe needs"):
+    with pytest.raises(UserError, match="have no labels, which a probe requires"):
         evaluate_images(bench, method, "fingerprint")

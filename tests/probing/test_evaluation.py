@@ -159,7 +159,7 @@ def test_mistakes_in_a_bench_or_an_encoder_are_named(probe_store):
 
 def test_a_floor_measured_otherwise_is_refused(evaluation):
     other = StateEvaluation.from_dict(evaluation.to_dict() | {"protocol": "reference", "seed": 7})
-    with pytest.raises(UserError, match="the floor 'x' was measured with another protocol and another seed"):
+    with pytest.raises(UserError, match="the floor 'x' was measured with a different protocol and a different seed"):
         evaluation.add_floor("x", other)
 
 

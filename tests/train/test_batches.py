@@ -81,7 +81,7 @@ def test_ranks_share_every_batch_without_overlap(breakout_store, train_part):
 
 
 def test_a_batch_that_does_not_divide_over_the_processes_is_refused(breakout_store, train_part):
-    with pytest.raises(UserError, match="a batch of 16 cannot be divided over 3 processes"):
+    with pytest.raises(UserError, match="a batch of 16 cannot be divided among 3 processes"):
         Batches(FrameSamples(breakout_store, train_part, FIXED, 2), 16, 0, "train", 0, 3)
 
 

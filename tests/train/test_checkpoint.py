@@ -95,5 +95,5 @@ def test_without_a_sound_one_the_run_is_not_started_again_in_silence(tmp_path):
     assert store.load_newest(pytest.fail) is None
     store.save(1, state(1))
     (tmp_path / "step-00000001.json").write_text("{}")
-    with pytest.raises(UserError, match="is sound; remove the run's directory to start it again"):
+    with pytest.raises(UserError, match="is intact; remove the run's directory to start over"):
         store.load_newest(lambda line: None)

@@ -47,8 +47,8 @@ def test_force_does_not_change_a_finished_run(finished, data_dir):
     before = files_of(finished)
     other = small_config("st-dim", max_steps=2, learning_rate=0.1)
     sentence = (
-        "holds a finished run of another config: config.learning_rate was 0.0003 and is 0.1; --force resumes a run and"
-        " never changes a finished one; take another --name"
+        "holds a finished run with a different config: config.learning_rate was 0.0003, is now 0.1; --force resumes"
+        " a run and never changes a finished one; choose another --name"
     )
     with pytest.raises(UserError, match=sentence):
         run_to_end(other, finished, data_dir, FORCED)
@@ -61,12 +61,12 @@ def test_force_resumes_a_stopped_run_with_another_config(power_cut, data_dir, tm
         run_to_end(small_config("st-dim"), tmp_path / "run", data_dir)
     power_cut()
     other = small_config("st-dim", learning_rate=0.001)
-    with pytest.raises(UserError, match=r"config\.learning_rate was 0\.0003 and is 0\.001; take another --name"):
+    with pytest.raises(UserError, match=r"config\.learning_rate was 0\.0003, is now 0\.001; choose another --name"):
         run_to_end(other, tmp_path / "run", data_dir)
     assert read_run_config(tmp_path / "run").learning_rate == 0.0003
     # Weights of another size cannot be resumed by any force.
     wider = small_config("st-dim", settings=replace(other.settings, units=9))
-    with pytest.raises(UserError, match=r"does not fit the config \(config\.settings\.units was 8 and is 9\)"):
+    with pytest.raises(UserError, match=r"does not match the config \(config\.settings\.units was 8, is now 9\)"):
         run_to_end(wider, tmp_path / "run", data_dir, FORCED)
     assert read_run_config(tmp_path / "run") == small_config("st-dim")
     run_to_end(other, tmp_path / "run", data_dir, FORCED)
@@ -78,7 +78,7 @@ def test_a_value_changed_in_config_toml_is_noticed(finished, tmp_path):
     path = tmp_path / "run" / "config.toml"
     path.write_text(path.read_text().replace("seed = 0", "seed = 1"))
     with pytest.raises(
-        UserError, match=r"config\.toml has changed since the run was begun: config\.seed was 0 and is 1"
+        UserError, match=r"config\.toml has changed since the run started: config\.seed was 0, is now 1"
     ):
         read_run_config(tmp_path / "run")
 
@@ -88,7 +88,7 @@ def test_a_damaged_record_is_one_sentence(content, data_dir, tmp_path):
     run_dir = tmp_path / "run"
     run_dir.mkdir()
     (run_dir / "run.json").write_bytes(content)
-    with pytest.raises(UserError, match=r"run\.json is .*; remove the run's directory to start it again"):
+    with pytest.raises(UserError, match=r"run\.json is .*; remove the run's directory to start over"):
         run_to_end(small_config("st-dim", max_steps=2), run_dir, data_dir)
 
 

@@ -100,11 +100,11 @@ def changed_run(runs, tmp_path, change):
         (lambda state: state.update({"extra.bias": torch.zeros(3)}), r"extra\.bias is unexpected"),
         (
             lambda state: state.update({"encoder.conv1.bias": torch.zeros(31)}),
-            r"encoder\.conv1\.bias is float32 \[31\] in the place of float32 \[32\]",
+            r"encoder\.conv1\.bias is float32 \[31\] instead of float32 \[32\]",
         ),
         (
             lambda state: state.update({"encoder.conv1.bias": torch.zeros(32, dtype=torch.float16)}),
-            r"encoder\.conv1\.bias is float16 \[32\] in the place of float32 \[32\]",
+            r"encoder\.conv1\.bias is float16 \[32\] instead of float32 \[32\]",
         ),
         (lambda state: state.clear(), r"encoder\.conv1\.bias is missing; .*; and \d+ more"),
     ],
@@ -128,7 +128,7 @@ def test_a_damaged_finished_run_is_told_by_the_same_call(name, damage, runs, dat
     else:
         path.write_bytes({"flipped": content, "truncated": content[:-9], "empty": b""}[damage])
     if name == "encoder.json" and damage == "missing":
-        with pytest.raises(UserError, match="holds no encoder.json: finish the run with 'manicap resume"):
+        with pytest.raises(UserError, match="has no encoder.json: finish the run with 'manicap resume"):
             load_encoder(run_dir)
         return
     with pytest.raises(UserError, match=rf"{name} .*; train the run again"):

@@ -66,5 +66,5 @@ def test_what_is_no_finished_run_is_told(run_dir, tmp_path):
     with pytest.raises(UserError, match=r"config\.toml"):
         manicap.load(tmp_path)
     (tmp_path / "config.toml").write_text((run_dir / "config.toml").read_text())
-    with pytest.raises(UserError, match=r"holds no encoder\.json: finish the run with 'manicap resume"):
+    with pytest.raises(UserError, match=r"has no encoder\.json: finish the run with 'manicap resume"):
         manicap.load(tmp_path)

@@ -47,7 +47,9 @@ def test_a_run_is_not_resumed_under_another_instruction_set(data_dir, tmp_path, 
     monkeypatch.setattr(Run, "step", step)
     with monkeypatch.context() as limited:
         limited.setenv("DNNL_MAX_CPU_ISA", "SSE41")
-        with pytest.raises(UserError, match=r"other conditions: cpu\.limits\.DNNL_MAX_CPU_ISA was absent and is SSE41"):
+        with pytest.raises(
+            UserError, match=r"different conditions: cpu\.limits\.DNNL_MAX_CPU_ISA was absent, is now SSE41"
+        ):
             run_to_end(config, tmp_path / "run", data_dir)
     run_to_end(config, tmp_path / "run", data_dir)
     assert read_description(tmp_path / "run")["identity"]["cpu"] == processor_identity(torch.device("cpu"))["cpu"]

@@ -163,7 +163,7 @@ def test_the_config_survives_toml(image_folder, tmp_path):
 def test_mistakes_are_told_together(image_folder):
     config = small_image_config(image_folder, batch_size=1, num_images=0, weights="best")
     found = "; ".join(config_problems(config))
-    for part in ("batch_size must be at least 2", "num_images must be at least 1", "say how often with check_every"):
+    for part in ("batch_size must be at least 2", "num_images must be at least 1", "set how often with check_every"):
         assert part in found
 
 
@@ -171,7 +171,7 @@ def test_mistakes_are_told_together(image_folder):
     ("changes", "sentence"),
     [
         ({"recipe": "simcrl"}, "unknown recipe 'simcrl'; did you mean 'simclr'"),
-        ({"method": "st-dim"}, "st-dim learns from frames, and images yield views; 'manicap methods' shows what each"),
+        ({"method": "st-dim"}, "st-dim learns from frames, but images yield views; 'manicap methods' shows what each"),
     ],
 )
 def test_a_wrong_choice_is_a_clear_error(changes, sentence):
@@ -180,7 +180,7 @@ def test_a_wrong_choice_is_a_clear_error(changes, sentence):
 
 
 def test_too_few_images_for_a_batch_and_a_batch_that_cannot_be_divided_are_clear_errors(image_folder, tmp_path):
-    with pytest.raises(UserError, match=r"the train split has 8 images, fewer than one batch of 16; take more of them"):
+    with pytest.raises(UserError, match=r"the train split has 8 images, fewer than one batch of 16; use more of them"):
         run_to_end(small_image_config(image_folder, num_images=8), tmp_path / "run", tmp_path)
 
 

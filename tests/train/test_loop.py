@@ -86,7 +86,7 @@ def test_a_damaged_encoder_is_refused(data_dir, tmp_path):
     (tmp_path / "run" / "encoder.safetensors").write_bytes(content)
     with pytest.raises(UserError, match="its sha256 differs"):
         load_encoder(tmp_path / "run")
-    with pytest.raises(UserError, match="holds no encoder.json"):
+    with pytest.raises(UserError, match="has no encoder.json"):
         load_encoder(tmp_path)
 
 
@@ -109,9 +109,9 @@ def poison(monkeypatch, at_step, what):
 @pytest.mark.parametrize(
     ("what", "clip", "sentence"),
     [
-        ("loss", None, r"the loss is not finite at step 3 \(global nan, local nan\); the checkpoint of step 3 stays"),
-        ("gradient", 1.0, r"the gradient is not finite at step 3 \(global \d.*; the checkpoint of step 3 stays"),
-        ("gradient", None, r"the weights are not finite after step 4; the checkpoint of step 3 stays"),
+        ("loss", None, r"the loss is not finite at step 3 \(global nan, local nan\); the checkpoint of step 3 is kept"),
+        ("gradient", 1.0, r"the gradient is not finite at step 3 \(global \d.*; the checkpoint of step 3 is kept"),
+        ("gradient", None, r"the weights are not finite after step 4; the checkpoint of step 3 is kept"),
     ],
 )
 def test_a_non_finite_step_stops_with_its_parts_and_keeps_the_last_good_checkpoint(
@@ -154,7 +154,7 @@ def test_two_processes_on_one_run_train_it_once(data_dir, tmp_path):
 
 def test_a_full_disk_stops_the_run_and_the_checkpoint_before_stays(data_dir, small_disk):
     # A checkpoint of this model holds 285,224 parameters three times over, 3.4 MB: the disk of 4 MB takes one.
-    sentence = "cannot write the checkpoint of step 2: No space left on device; the checkpoint of step 1 stays"
+    sentence = "cannot write the checkpoint of step 2: No space left on device; the checkpoint of step 1 is kept"
     with pytest.raises(Failure, match=sentence):
         run_to_end(small_config("st-dim"), small_disk / "run", data_dir)
     state = CheckpointStore(small_disk / "run" / "checkpoints").load_newest(pytest.fail)
@@ -163,7 +163,7 @@ def test_a_full_disk_stops_the_run_and_the_checkpoint_before_stays(data_dir, sma
 
 def test_differences_are_named_leaf_by_leaf():
     old, new = {"config": {"seed": 0, "units": 4}, "threads": 2}, {"config": {"seed": 1, "units": 4}, "threads": 2}
-    assert describe_differences(old, new) == ["config.seed was 0 and is 1"]
+    assert describe_differences(old, new) == ["config.seed was 0, is now 1"]
 
 
 def test_all_problems_of_a_config_are_told_at_once(data_dir, tmp_path):
@@ -173,7 +173,7 @@ def test_all_problems_of_a_config_are_told_at_once(data_dir, tmp_path):
 
 
 def test_a_batch_larger_than_the_split_says_what_to_change(data_dir, tmp_path):
-    with pytest.raises(UserError, match="fewer than one batch of 5000; collect more steps or take a smaller batch"):
+    with pytest.raises(UserError, match="fewer than one batch of 5000; collect more steps or use a smaller batch"):
         run_to_end(small_config("st-dim", batch_size=5000), tmp_path / "run", data_dir)
 
 

@@ -28,7 +28,7 @@ def test_weights_that_fit_are_built(monkeypatch):
 def test_weights_beyond_any_machine_are_refused_before_they_are_made():
     # 1,024 heads of 65,536 units on 65,536 hidden units: 4.4e12 weights.
     settings = DIMCPlusSettings(num_heads=1024, units=65_536, hidden_units=65_536)
-    with pytest.raises(UserError, match="take fewer units or heads"):
+    with pytest.raises(UserError, match="use fewer units or heads"):
         build_method(AtariConfig(game="pong", method="dim-c+", settings=settings), MethodContext())
 
 

@@ -53,7 +53,7 @@ def newest_checkpoint(run_dir):
 def test_no_checkpoint_is_written_after_a_loss_that_is_not_finite(clip, data_dir, tmp_path, fails_at_step_3):
     # A checkpoint after every step, no log between the first step and the twentieth.
     config = small_config("st-dim", clip_gradient_norm=clip)
-    sentence = r"not finite at step 3, nor \d times more until step 4; the checkpoint of step 3 stays"
+    sentence = r"not finite at step 3, and \d more times up to step 4; the checkpoint of step 3 is kept"
     with pytest.raises(Failure, match=sentence):
         run_to_end(config, tmp_path / "run", data_dir, execution(checkpoint_seconds=0, log_every=20))
     assert newest_checkpoint(tmp_path / "run") == 3
@@ -61,7 +61,7 @@ def test_no_checkpoint_is_written_after_a_loss_that_is_not_finite(clip, data_dir
 
 def test_the_next_logged_step_stops_the_run(data_dir, tmp_path, fails_at_step_3):
     # Steps 3, 4 and 5 are not finite; the sixth (counted from 1) is logged. No checkpoint in between.
-    sentence = "not finite at step 3, nor 2 times more until step 6; no checkpoint had been written"
+    sentence = "not finite at step 3, and 2 more times up to step 6; no checkpoint was written"
     with pytest.raises(Failure, match=sentence):
         run_to_end(small_config("st-dim"), tmp_path / "run", data_dir, execution(checkpoint_seconds=1e9, log_every=6))
     assert newest_checkpoint(tmp_path / "run") is None
@@ -77,7 +77,7 @@ def test_a_loss_that_leaves_sound_weights_behind_is_not_forgotten(data_dir, tmp_
         return LossOutput({**loss.parts, "more": torch.tensor(math.inf)}) if self.calls == 5 else loss
 
     monkeypatch.setattr(STDIM, "loss", infinite_at_step_4)
-    with pytest.raises(Failure, match="not finite at step 4, nor 0 times more"):
+    with pytest.raises(Failure, match="not finite at step 4, and 0 more times"):
         run_to_end(small_config("st-dim"), tmp_path / "run", data_dir, execution(checkpoint_seconds=1e9, log_every=50))
 
 

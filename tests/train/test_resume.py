@@ -76,7 +76,7 @@ def flip_a_bit(path):
 
 @pytest.mark.parametrize(
     ("damage", "words"),
-    [(truncate, "bytes in the place of"), (flip_a_bit, "has changed"), (lambda path: path.unlink(), "is missing")],
+    [(truncate, "bytes instead of"), (flip_a_bit, "has changed"), (lambda path: path.unlink(), "is missing")],
     ids=["truncated", "bit-flipped", "missing"],
 )
 def test_a_damaged_newest_checkpoint_is_told_and_the_one_before_is_used(damage, words, data_dir, tmp_path, capsys):
@@ -87,7 +87,7 @@ def test_a_damaged_newest_checkpoint_is_told_and_the_one_before_is_used(damage, 
     assert [path.stem for path in checkpoint_files(tmp_path / "run")] == ["step-00000004-0", "step-00000007-0"]
     damage(checkpoint_files(tmp_path / "run")[-1])
     pretrain(config, tmp_path / "run", Execution(threads=1, log_every=1), data_dir)
-    assert re.search(f"checkpoint step-00000007 .*{words}.*: going back to the one before", capsys.readouterr().err)
+    assert re.search(f"checkpoint step-00000007 .*{words}.*: falling back to the previous one", capsys.readouterr().err)
     whole, resumed = result_bytes(tmp_path / "whole"), result_bytes(tmp_path / "run")
     assert resumed["encoder.safetensors"] == whole["encoder.safetensors"]
 
@@ -97,7 +97,7 @@ def test_no_sound_checkpoint_at_all_is_an_error_and_not_a_silent_restart(data_di
     assert in_process(run_and_signal, config, tmp_path / "run", data_dir, signal.SIGTERM, 3) == 143
     for path in checkpoint_files(tmp_path / "run"):
         truncate(path)
-    with pytest.raises(UserError, match="no checkpoint in .* is sound; remove the run's directory"):
+    with pytest.raises(UserError, match="no checkpoint in .* is intact; remove the run's directory"):
         run_to_end(config, tmp_path / "run", data_dir)
 
 
@@ -105,7 +105,7 @@ def test_a_changed_thread_count_is_refused_with_the_difference_unless_forced(dat
     config = small_config("st-dim")
     assert in_process(run_and_signal, config, tmp_path / "run", data_dir, signal.SIGTERM, 3) == 143
     try:
-        with pytest.raises(UserError, match="threads was 1 and is 2"):
+        with pytest.raises(UserError, match="threads was 1, is now 2"):
             pretrain(config, tmp_path / "run", Execution(threads=2, quiet=True), data_dir)
         pretrain(config, tmp_path / "run", Execution(threads=2, quiet=True, force=True), data_dir)
     finally:
@@ -115,7 +115,7 @@ def test_a_changed_thread_count_is_refused_with_the_difference_unless_forced(dat
 
 def test_a_changed_config_is_refused_with_the_difference(data_dir, tmp_path):
     run_to_end(small_config("st-dim", max_steps=3), tmp_path / "run", data_dir)
-    with pytest.raises(UserError, match="config.learning_rate was 0.0003 and is 0.1"):
+    with pytest.raises(UserError, match="config.learning_rate was 0.0003, is now 0.1"):
         run_to_end(small_config("st-dim", max_steps=3, learning_rate=0.1), tmp_path / "run", data_dir)
 
 
@@ -124,7 +124,7 @@ def test_a_config_edited_in_a_stopped_run_is_refused(data_dir, tmp_path):
     assert in_process(run_and_signal, config, tmp_path / "run", data_dir, signal.SIGTERM, 3) == 143
     path = tmp_path / "run" / "config.toml"
     path.write_text(path.read_text().replace("batch_size = 6", "batch_size = 4"))
-    with pytest.raises(UserError, match="config.batch_size was 6 and is 4"):
+    with pytest.raises(UserError, match="config.batch_size was 6, is now 4"):
         run_to_end(small_config("st-dim", batch_size=4), tmp_path / "run", data_dir)
 
 
@@ -132,7 +132,7 @@ def test_another_torch_version_is_refused(data_dir, tmp_path, monkeypatch):
     config = small_config("st-dim")
     assert in_process(run_and_signal, config, tmp_path / "run", data_dir, signal.SIGTERM, 3) == 143
     monkeypatch.setattr(torch, "__version__", "9.9.9")
-    with pytest.raises(UserError, match="torch was .* and is 9.9.9"):
+    with pytest.raises(UserError, match="torch was .*, is now 9.9.9"):
         run_to_end(config, tmp_path / "run", data_dir)
 
 

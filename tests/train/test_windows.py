@@ -116,5 +116,5 @@ def test_a_resumed_epoch_goes_on_with_the_same_windows(store, part, protocol):
 
 @pytest.mark.parametrize("protocol", [FIXED, REFERENCE], ids=lambda protocol: protocol.name)
 def test_lives_that_are_all_too_short_are_refused(store, part, protocol):
-    with pytest.raises(UserError, match=r"0 samples of 41 frames.*take shorter sequences or take a smaller batch"):
+    with pytest.raises(UserError, match=r"0 samples of 41 frames.*use shorter sequences or use a smaller batch"):
         Batches(FrameSamples(store, part, protocol, 41), 8, seed=0, split="train")

@@ -1,4 +1,4 @@
-"""What a run on an Atari game is: the play it learns from, its method and its budget."""
+"""The config of a run on an Atari game: the play it learns from, its method and its budget."""
 
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -21,13 +21,13 @@ class Play(Subject):
     game: str
     """Game: pong, ms_pacman, ALE/MsPacman-v5, ..."""
     collect_steps: Count = 100_000
-    """Steps of play to learn from; 80 % of the lives train, 20 % validate."""
+    """Steps of play to learn from; 80 % of the lives are for training, 20 % for validation."""
     lanes: Lanes = 8
-    """Independent games played side by side."""
+    """Number of independent games played in parallel."""
     protocol: ProtocolName = "fixed"
-    """How lives are split and pairs drawn: fixed, or as the 2019 code did (reference)."""
+    """How lives are split and pairs are drawn: fixed, or reference (as in the 2019 code)."""
     annotation_set: str = "corrected"
-    """Labels, for methods that need them (supervised)."""
+    """Labels for methods that require them (supervised)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,21 +37,21 @@ class AtariConfig(RunConfig, Play):  # the fields of the last base come first
     domain: str = "atari"
     """Domain."""
     method: str = "dim-c+"
-    """Method; its own flags follow from it."""
+    """Method; determines which method-specific flags exist."""
     seed: Seed = 0
-    """Seed of the games played, the initial weights, the batches and the noise."""
+    """Random seed of the play, the initial weights, the batches and the noise."""
     batch_size: BatchSize = 64
     """Samples per step, over all processes."""
     learning_rate: Positive = 3e-4
-    """Of Adam."""
+    """Learning rate of Adam."""
     adam_epsilon: NonNegative = 1e-5
-    """Of Adam."""
+    """Epsilon of Adam."""
     max_epochs: Count = 100
-    """Passes over the training split, at most."""
+    """Maximum number of passes over the training split."""
     patience: Count | None = 15
-    """Stop after this many epochs without a better validation loss."""
+    """Stop after this many epochs without a lower validation loss."""
     weights: Literal["best", "last"] = "best"
-    """Keep the weights of the best validation loss, or the last ones."""
+    """Keep the weights with the lowest validation loss (best) or the last ones."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -77,7 +77,7 @@ class AtariConfig(RunConfig, Play):  # the fields of the last base come first
 
 
 def atari_preset(name: PresetName, game: str, method: str) -> AtariConfig:
-    """quick: minutes on two cores. standard: an hour. paper: Tables 3 and 4 of arXiv 2405.13848, as they are."""
+    """quick: minutes on two cores. standard: an hour. paper: exactly Tables 3 and 4 of arXiv 2405.13848."""
     settings = find_method_for("atari", method).settings_type.preset(name)
     common: dict[str, Any] = {"game": game, "method": method, "settings": settings}
     if name == "quick":

@@ -1,4 +1,4 @@
-"""What a run on a game costs before there is one: samples per epoch, seconds of play, seconds of probing."""
+"""Estimated costs of a run on a game: samples per epoch, seconds of play, seconds of probing."""
 
 import time
 from functools import cache
@@ -25,12 +25,12 @@ from manicap.probing.probes import STEPS_AN_EPOCH, Probe, find_probe
 from manicap.probing.sampling import ProbeData
 
 PROBE_EPOCHS = 40
-"""After which a linear probe is taken to have stopped."""
+"""Epochs after which a linear probe is assumed to stop."""
 LOGISTIC_SAMPLE = 4
-"""Measured iterations of a logistic probe, which is taken to need all it may."""
+"""Measured iterations of a logistic probe, which is assumed to use all it is allowed."""
 PROBE_ROWS, LINEAR_ROWS = 1024, 256
 NUM_VARIABLES, NUM_VALUES = 12, 40
-"""Of a typical game."""
+"""Values of a typical game."""
 PROBE_SHARE = 0.7
 EMULATOR_SECONDS = 0.5
 TRAIN_SHARE = 0.8
@@ -64,7 +64,7 @@ LIVES_IN_10_000_STEPS = {
 
 
 def samples_per_epoch(config: AtariConfig, data_dir: Path) -> int:
-    """Counted as the training counts them: from the store, or before there is one."""
+    """Samples per epoch, counted as in training: from the store, or estimated if there is none yet."""
     frames = frames_per_sample(config.method, config.settings)
     if store_path(config.store_config, data_dir).is_dir():
         return _samples_of_store(config.store_config, data_dir, config.protocol, frames)
@@ -72,18 +72,18 @@ def samples_per_epoch(config: AtariConfig, data_dir: Path) -> int:
 
 
 def expected_samples(config: AtariConfig, frames: int) -> int:
-    """Samples of an epoch, from how long lives are in random play."""
+    """Samples per epoch, estimated from the length of lives in random play."""
     num_frames = int(TRAIN_SHARE * config.collect_steps)
     if frames <= 2:
         return num_frames
     lives = LIVES_IN_10_000_STEPS[config.game][frames > find_protocol(config.protocol).longest_dropped_episode]
-    all_lives = lives * config.collect_steps / 10_000 + config.lanes  # those that end, and the last one of every lane
+    all_lives = lives * config.collect_steps / 10_000 + config.lanes  # those that end, and the last one in each lane
     return windows_per_epoch(int(TRAIN_SHARE * all_lives), num_frames, frames)
 
 
 @cache
 def frames_per_sample(method: str, settings: Settings) -> int:
-    """Of a method, which may depend on its settings; no weights are made."""
+    """Frames per sample of a method, which may depend on its settings; no weights are allocated."""
     with torch.device("meta"):
         return find_method(method)(settings, MethodContext(num_variables=1)).frames_per_sample
 
@@ -106,7 +106,7 @@ def emulator_seconds(game: str) -> float:
 
 
 def probe_seconds(evaluation: AtariEvaluationConfig, width: int) -> float:
-    """Fitting one probe on the evaluation's training frames."""
+    """Seconds of fitting one probe on the evaluation's training frames."""
     asked = {name: getattr(evaluation, name) for name in ("probe", "probe_steps", "protocol", "probe_init")}
     return _probe_seconds(AtariEvaluationConfig(**asked), evaluation.width or width)
 
@@ -130,7 +130,7 @@ def _probe_seconds(evaluation: AtariEvaluationConfig, width: int) -> float:
     if evaluation.probe != "logistic":
         rules = find_protocol(evaluation.protocol)
         return _fit_seconds(find_probe(evaluation.probe, evaluation.probe_steps)(rules, 0, True), data) * more_rows
-    # Two fits tell the iterations from the eigenvectors, which are computed once, whatever the number of rows.
+    # Two fits separate the iterations from the eigenvectors, which are computed once, whatever the number of rows.
     few, many = (
         _fit_seconds(LogisticProbes(LogisticConfig(max_iterations=count)), data)
         for count in (LOGISTIC_SAMPLE, 3 * LOGISTIC_SAMPLE)

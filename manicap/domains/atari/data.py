@@ -1,4 +1,4 @@
-"""Frames of a store to train on."""
+"""Frames of a store, as training data."""
 
 from collections.abc import Mapping
 
@@ -18,7 +18,7 @@ from manicap.train.device import noise_generator
 
 
 class StoreData:
-    """Consecutive frames of a store, and labels for the methods that need them."""
+    """Consecutive frames of a store, and labels for the methods that require them."""
 
     def __init__(self, config: AtariConfig, store: Store, device: torch.device, rank: int = 0) -> None:
         self.config, self.store, self.device, self.rank = config, store, device, rank

@@ -33,17 +33,17 @@ class AtariDiagnosisConfig:
     """What to measure a run on."""
 
     probe_steps: PlaySteps = 12_000
-    """Steps of play; the frames come from its test lives."""
+    """Steps of play; the frames come from the test lives."""
     probe_input: ProbeInput = "backbone"
-    """backbone: the convolution features, of one width for all methods; output: what the method's paper probes."""
+    """backbone: the convolution features, equally wide for all methods; output: what the method's paper probes."""
     windows: Annotated[int, Range(2 * BATCH, 10**6)] = 256
-    """Short windows of consecutive frames: groups for LiDAR, and pairs (t, t+1)."""
+    """Number of short windows of consecutive frames: groups for LiDAR, and pairs (t, t+1)."""
     window_frames: Annotated[int, Range(2, 10_000)] = 8
     """Frames per window."""
     points: Annotated[int, Range(2, 10**6)] = 50
-    """Frames of each value of a variable, at most, for the manifold capacity."""
+    """Maximum number of frames per value of a variable, for the manifold capacity."""
     values: Annotated[int, Range(2, 256)] = 20
-    """Values of each variable, at most: the commonest."""
+    """Maximum number of values per variable: the most frequent ones."""
 
     def __str__(self) -> str:
         return f"{self.probe_steps:,} steps of play"
@@ -89,20 +89,20 @@ def diagnose_play(
 
 
 def window_rows(store: Store, part: Part, count: int, length: int) -> Rows:
-    """Rows [count, length] of windows of consecutive frames, each within one life, starts drawn evenly."""
+    """Rows [count, length] of windows of consecutive frames, each within one life, with uniformly drawn starts."""
     ends = store.episodes["start"][part.episodes] + store.episodes["length"][part.episodes]
     starts = part.rows[part.rows + length <= ends]
     if len(starts) < count:
         raise UserError(
-            f"{count} windows of {length} frames need as many places to start in the test lives of {store.path},"
-            f" which has {len(starts)}; take fewer --windows or more --probe-steps"
+            f"{count} windows of {length} frames need as many starting points in the test lives of {store.path},"
+            f" which has {len(starts)}; use fewer --windows or more --probe-steps"
         )
     chosen = numpy_generator(0, "diagnosis", "windows").choice(starts, count, replace=False)
     return chosen[:, None] + np.arange(length)
 
 
 def own_bounds(run_dir: Path, config: RunConfig) -> dict[str, float]:
-    """log K - L by the run's own critic, from its last validation, where its loss is an InfoNCE."""
+    """log K - L of the run's own critic, from its last validation, if its loss is an InfoNCE."""
     val = read_log(run_dir, METRICS, "val")
     if not val or config.method.startswith("jsd"):
         return {}

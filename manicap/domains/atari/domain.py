@@ -36,7 +36,7 @@ from manicap.train.encoder_files import FrozenEncoder
 from manicap.train.finished import FinishedRun
 
 ANNOTATIONS_OF_2019 = ("vae", "cpc", "st-dim")
-"""Columns that the paper took from arXiv 1906.08226. The code of the others has the table of 2020."""
+"""Columns that the paper took from arXiv 1906.08226. The code of the others uses the table of 2020."""
 PAPER_SEEDS = 5
 
 
@@ -45,10 +45,10 @@ class AtariOptions:
     """What else to measure."""
 
     converged: bool = True
-    """Fit a converged logistic regression too: the protocol's probe stops early on features that it learns slowly, an
-    untrained network's among them."""
+    """Also fit a converged logistic regression: the protocol's early stopping penalises slow-to-fit features, such as
+    those of an untrained network."""
     ceiling: bool = False
-    """Train the same network on the labels too, at the same budget, and show how far it gets."""
+    """Also train the same network on the labels, with the same budget, as a ceiling for the scores."""
 
 
 class AtariDomain(Domain[AtariConfig, AtariEvaluationConfig]):
@@ -173,7 +173,7 @@ class AtariDomain(Domain[AtariConfig, AtariEvaluationConfig]):
     def evaluation_values(
         self, evaluation: AtariEvaluationConfig, paper: AtariEvaluationConfig, config: AtariConfig
     ) -> dict[str, Any]:
-        """Annotation sets that are equal for a game count as the paper's. Only a linear probe has initial weights."""
+        """Annotation sets that agree for a game count as the paper's. Only a linear probe has initial weights."""
         values = to_dict(evaluation)
         values["probe_init"] = (evaluation if evaluation.probe == "linear" else paper).resolved_init
         if _are_equal_sets(config.game, evaluation.annotation_set, paper.annotation_set):
@@ -197,6 +197,6 @@ class AtariDomain(Domain[AtariConfig, AtariEvaluationConfig]):
 
 
 def _are_equal_sets(game: str, *names: str) -> bool:
-    """Whether these annotation sets have the same variables for a game: in most games 2019's and 2020's do."""
+    """Whether these annotation sets have the same variables for a game: in most games those of 2019 and 2020 do."""
     entry = find_game(game)
     return all(name in sets_with(entry) for name in names) and len({annotations(entry, name) for name in names}) == 1

@@ -20,25 +20,25 @@ class AtariEvaluationConfig(EvaluationConfig):
     """How to probe an encoder."""
 
     probe_steps: PlaySteps = 50_000
-    """Steps of play for the probe: 70 % of the lives train it, 10 % validate, 20 % test."""
+    """Steps of play for the probe: 70 % of the lives for training, 10 % for validation, 20 % for testing."""
     protocol: ProtocolName = "fixed"
-    """fixed, or as the 2019 code behaves (reference), to compare with published numbers."""
+    """fixed, or reference (as in the 2019 code), to compare with published numbers."""
     annotation_set: str = "corrected"
-    """ari-2019 (behind the published tables), ari-2020 or corrected."""
+    """ari-2019 (used for the published tables), ari-2020 or corrected."""
     probe: Annotated[str, Known(PROBES)] = "linear"
-    """linear is the protocol's; logistic is converged; knn takes the nearest neighbours; or package.module:Name."""
+    """linear (the protocol's), logistic (converged), knn (nearest neighbours) or package.module:Name."""
     probe_input: ProbeInput = "output"
-    """output is what the method's paper probes; backbone the convolution features, of one width for all methods."""
+    """output: what the method's paper probes; backbone: the convolution features, equally wide for all methods."""
     width: Width | None = None
-    """Project the features to this width by a random orthogonal map, to compare at equal widths."""
+    """Project the features to this width by a random orthogonal map, to compare at equal width."""
     probe_init: ProbeInit = "auto"
-    """Weights that the linear probe starts from; auto: zero under fixed, uniform under reference, as the 2019 code."""
+    """Initial weights of the linear probe; auto: zero under fixed, uniform under reference, as in the 2019 code."""
     probe_store: Literal["shared", "per seed"] = "shared"
-    """Games that probes are trained and tested on: the same for all seeds, or others for each, as in the 2019 code."""
+    """Play that probes are trained and tested on: the same for all seeds, or new for each seed, as in the 2019 code."""
 
     @property
     def resolved_init(self) -> ProbeInit:
-        """What the linear probe starts from."""
+        """The initial weights of the linear probe."""
         return find_protocol(self.protocol).probe_init if self.probe_init == "auto" else self.probe_init
 
     def problems(self) -> list[str]:
@@ -47,7 +47,7 @@ class AtariEvaluationConfig(EvaluationConfig):
         return []
 
     def store_config(self, game: str, seed: int) -> StoreConfig:
-        """The store of play that runs of a seed are probed on."""
+        """The store of play on which runs with this seed are probed."""
         return StoreConfig(game, self.probe_steps, seed if self.probe_store == "per seed" else 0, "probe")
 
 

@@ -13,7 +13,7 @@ from manicap.atari.store import Store
 
 
 class FrameSource:
-    """Frames of a store by row, from the memory map, or from the device when they fit there."""
+    """Frames of a store by row, from the memory map, or from the device if they fit there."""
 
     def __init__(self, store: Store, device: torch.device, resident: bool = False) -> None:
         self.device = device
@@ -33,7 +33,7 @@ class FrameSource:
 
     @staticmethod
     def fits(store: Store, device: torch.device) -> bool:
-        """Whether half of a GPU's free memory holds all frames."""
+        """Whether all frames fit into half of a GPU's free memory."""
         if device.type != "cuda":
             return False
         free, _ = torch.cuda.mem_get_info(device)
@@ -53,11 +53,11 @@ class FrameSamples:
             self.first = part.rows[part.rows + T <= ends]
         self.by_episode = protocol.sampling == "episodes"
         episode = np.searchsorted(store.episodes["start"], self.first, side="right")
-        # Where each life's samples begin, and where the last one's end.
+        # Where the samples of each life begin, and where those of the last one end.
         self.bounds = np.append(np.unique(episode, return_index=True)[1], len(self.first))
         self.per_epoch = len(self.first) if T <= 2 else windows_per_epoch(len(self.bounds) - 1, len(part.rows), T)
         self.size = f"{self.per_epoch} samples of {T} frames"
-        self.remedy = "collect more steps" if T <= 2 else "collect more steps, take shorter sequences"
+        self.remedy = "collect more steps" if T <= 2 else "collect more steps, use shorter sequences"
 
     def rows(self, index: NDArray[np.int64]) -> Rows:
         """Rows `[B, T]` of the samples."""
@@ -66,10 +66,10 @@ class FrameSamples:
         return self.first[index][:, None] + np.arange(self.frames_per_sample)
 
     def order(self, rng: np.random.Generator) -> NDArray[np.int64]:
-        """Samples of one epoch: each as often as any other, or drawn by episode and then within it.
+        """Samples of one epoch: each equally often, or drawn by episode and then within it.
 
-        Where an epoch has fewer samples than there are, none comes twice; where it has more, all come equally often,
-        give or take one.
+        If an epoch has fewer samples than there are, none occurs twice; if it has more, all occur equally often, give
+        or take one.
         """
         if not self.by_episode:
             passes = math.ceil(self.per_epoch / len(self.first))
@@ -82,8 +82,8 @@ class FrameSamples:
 def windows_per_epoch(num_lives: int, num_frames: int, frames_per_sample: int) -> int:
     """How many windows of T frames make an epoch: T for every life that is long enough, as the 2019 code draws them.
 
-    Never fewer than hold as many frames as there are. With its 100 frames that asks for lives of more than 10,000 steps
-    before it counts; with short windows the 2019 count would leave most frames out of an epoch.
+    At least enough to hold as many frames as there are. With its 100 frames this matters only for lives of more than
+    10,000 steps; with short windows the 2019 count would leave most frames out of an epoch.
     """
     if not num_lives:
         return 0

@@ -14,21 +14,21 @@ from manicap.probing.play_bench import PlayBench
 
 
 def collected(config: StoreConfig, data_dir: Path, workers: int | None = None, quiet: bool = True) -> Store:
-    """The store, collected if it has to be."""
+    """The store, collected if necessary."""
     return once(("store", config, Path(data_dir)), partial(collect, config, data_dir, workers, quiet=quiet))
 
 
 def open_play_bench(
     config: AtariConfig, evaluation: AtariEvaluationConfig, data_dir: Path, workers: int | None, quiet: bool
 ) -> PlayBench:
-    """What a run is probed on: split once for all probes that see the same frames and labels."""
+    """The bench of a run, split once for all probes that see the same frames and labels."""
     store = collected(evaluation.store_config(config.game, config.seed), data_dir, workers, quiet)
     asked = (evaluation.protocol, evaluation.annotation_set, config.seed)
     return once(("bench", store.path, *asked), lambda: PlayBench(store, *asked))
 
 
 def store_fingerprint(config: StoreConfig, data_dir: Path) -> str | None:
-    """Of a store on disk; None if it is not there."""
+    """Fingerprint of a store on disk; None if it is not there."""
     path = store_path(config, data_dir)
     if not path.is_dir():
         return None

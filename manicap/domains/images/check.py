@@ -21,8 +21,8 @@ PROBES: tuple[ProbeName, ...] = ("knn", "linear")
 class ImageCheck:
     """Every `check_every` epochs, the accuracies on images whose labels the check may see.
 
-    clean: a tenth of the training images, held out, by their neighbours among the others. tsai2021: the test images, by
-    all training images, as the 2021 code chooses its weights.
+    clean: classifies a held-out tenth of the training images by their neighbours among the others. tsai2021: classifies
+    the test images by all training images, as the 2021 code does to choose its weights.
     """
 
     def __init__(self, config: ImageConfig, data_dir: Path) -> None:
@@ -47,7 +47,7 @@ class ImageCheck:
             train=rest,
             test=asked,
             recipe=self.config.view_recipe,
-            protocol=PROTOCOLS["clean"],  # of the features: quick, and the method stays as it is
+            protocol=PROTOCOLS["clean"],  # on features: fast, and leaves the method unchanged
             linear=LinearProbeConfig(epochs=PROBE_EPOCHS),
             neighbors=NeighborsConfig(k=min(NeighborsConfig.k, len(rest))),
         )

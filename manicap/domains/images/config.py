@@ -11,7 +11,7 @@ from manicap.domains.run_config import RunConfig, Subject, find_method_for
 from manicap.images.recipes import RECIPES, Recipe
 
 ImageProtocolName = Literal["clean", "tsai2021"]
-"""clean: nothing is chosen by test images. tsai2021: as the code of arXiv 2104.13712 behaves."""
+"""clean: nothing is selected on test images. tsai2021: as in the code of arXiv 2104.13712."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,15 +21,15 @@ class Images(Subject):
     dataset: str = "cifar10"
     """cifar10, stl10, or the path of a folder with train/CLASS/*.png and test/CLASS/*.png."""
     num_images: Count | None = None
-    """Learn from this many of the training images, the same for all seeds; from all if absent."""
+    """Number of training images to learn from, the same ones for all seeds; all if omitted."""
     recipe: str = "auto"
-    """Views: cifar10-tsai2021, stl10-tsai2021 or simclr; auto takes the dataset's own."""
+    """Recipe of the views: cifar10-tsai2021, stl10-tsai2021 or simclr; auto uses the dataset's own."""
     view_size: Side | None = None
-    """Side of the square views that the network sees; the recipe's if absent."""
+    """Side of the square views that the network sees, in pixels; the recipe's if omitted."""
     protocol: ImageProtocolName = "clean"
-    """What checks may see: a held-out part of the training images (clean), or the test images (tsai2021)."""
+    """Images that checks use: a held-out part of the training images (clean) or the test images (tsai2021)."""
     check_every: Count | None = None
-    """Epochs between checks by nearest neighbours while training; none if absent."""
+    """Epochs between checks by nearest neighbours during training; no checks if omitted."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,21 +39,21 @@ class ImageConfig(RunConfig, Images):  # the fields of the last base come first
     domain: str = "images"
     """Domain."""
     method: str = "barlow-twins-c+"
-    """Method; its own flags follow from it."""
+    """Method; determines which method-specific flags exist."""
     seed: Seed = 0
-    """Seed of the initial weights, the batches and the views."""
+    """Random seed of the initial weights, the batches and the views."""
     batch_size: BatchSize = 128
-    """Images per step, over all processes; each is seen in two views or more."""
+    """Images per step, over all processes; each is seen in two or more views."""
     learning_rate: Positive = 1e-3
-    """Of Adam."""
+    """Learning rate of Adam."""
     adam_epsilon: NonNegative = 1e-8
-    """Of Adam."""
+    """Epsilon of Adam."""
     weight_decay: NonNegative | None = 1e-6
-    """Of Adam, added to the gradient."""
+    """Weight decay of Adam, added to the gradient."""
     max_epochs: Count = 1000
-    """Passes over the images."""
+    """Number of passes over the images."""
     patience: Count | None = None
-    """Stop after this many epochs without a better check; never if absent."""
+    """Stop after this many epochs without a better check; never if omitted."""
     weights: Literal["best", "last"] = "last"
     """Keep the last weights, or those of the best check."""
 
@@ -75,9 +75,11 @@ class ImageConfig(RunConfig, Images):  # the fields of the last base come first
     def problems(self) -> list[str]:
         found = []
         if self.check_every is None and (self.weights == "best" or self.patience is not None):
-            found.append("weights 'best' and patience need checks: say how often with check_every")
+            found.append("weights 'best' and patience require checks: set how often with check_every")
         if self.weights == "best" and (self.check_every or 0) > self.max_epochs:
-            found.append(f"weights 'best' needs a check within {self.max_epochs} epochs, not every {self.check_every}")
+            found.append(
+                f"weights 'best' requires a check within {self.max_epochs} epochs, not every {self.check_every}"
+            )
         return found
 
     @property
@@ -86,7 +88,7 @@ class ImageConfig(RunConfig, Images):  # the fields of the last base come first
 
 
 def image_preset(name: PresetName, dataset: str, method: str, protocol: ImageProtocolName) -> ImageConfig:
-    """quick: minutes on two cores. standard: a night. paper: Table 5 of arXiv 2405.13848, as it is.
+    """quick: minutes on two cores. standard: a night. paper: exactly Table 5 of arXiv 2405.13848.
 
     tsai2021 checks every fifth epoch and keeps the weights of the best check, as its code does.
     """

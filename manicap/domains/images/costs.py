@@ -1,4 +1,4 @@
-"""What a run on images costs before there is one: images per epoch, seconds of probing."""
+"""Estimated costs of a run on images: images per epoch, seconds of probing."""
 
 from pathlib import Path
 from time import perf_counter
@@ -10,7 +10,7 @@ from manicap.domains.images.config import ImageConfig
 from manicap.domains.images.evaluation_config import ImageEvaluationConfig
 
 NUM_IMAGES = {"cifar10": (50_000, 50_000, 10_000), "stl10": (105_000, 5_000, 8_000)}
-"""To learn from, to train a probe on, to test."""
+"""Images to learn from, to train a probe on, and to test on."""
 SIDES = {"cifar10": 32, "stl10": 96}
 OTHER_SIDE = 96
 NUM_CLASSES = 10
@@ -18,7 +18,7 @@ MEASURED_STEPS = 4
 
 
 def count_images(config: ImageConfig) -> tuple[int, int, int]:
-    """To learn from, to train a probe on, to test."""
+    """Number of images to learn from, to train a probe on, and to test on."""
     known = NUM_IMAGES.get(config.dataset)
     if known is not None:
         return known
@@ -32,7 +32,7 @@ def images_per_epoch(config: ImageConfig) -> int:
 
 
 def encoded_images(config: ImageConfig, evaluation: ImageEvaluationConfig) -> int:
-    """Training images once, or in every epoch of the probe; test images once."""
+    """Number of images to encode: training images once, or in every epoch of the probe; test images once."""
     _, train, test = count_images(config)
     train = min(train, config.num_images or train)
     is_again = evaluation.probe == "linear" and evaluation.is_augmented
@@ -40,7 +40,7 @@ def encoded_images(config: ImageConfig, evaluation: ImageEvaluationConfig) -> in
 
 
 def probe_seconds(config: ImageConfig, evaluation: ImageEvaluationConfig, width: int) -> float:
-    """Steps of the linear layer, of which some are measured; neighbours take next to nothing."""
+    """Seconds of training the linear layer, from a few measured steps; neighbours take next to no time."""
     if evaluation.probe != "linear":
         return 0.0
     _, train, _ = count_images(config)

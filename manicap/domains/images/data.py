@@ -1,7 +1,7 @@
 """Views of images to train on.
 
-The views of a step are drawn from the stream (seed, "views", step) for the whole batch, of which a process takes its
-share: they depend neither on what was drawn before nor on the number of processes.
+The views of a step are drawn from the stream (seed, "views", step) for the whole batch, of which each process takes its
+share. They depend neither on earlier draws nor on the number of processes.
 """
 
 from collections.abc import Mapping
@@ -32,7 +32,7 @@ class ImageData:
 
     def splits(self, frames_per_sample: int) -> Mapping[str, SampleOrder]:
         self.num_views = frames_per_sample
-        return {"train": EachOnce(len(self.dataset), "images", "take more of them (num_images)")}
+        return {"train": EachOnce(len(self.dataset), "images", "use more of them (num_images)")}
 
     def batch(self, rows: Rows, *stream: str | int) -> Batch:
         seed = self.config.seed
@@ -51,7 +51,7 @@ def open_split(config: ImageConfig, split: Split, data_dir: Path, quiet: bool = 
 
 
 def image_context(dataset: ImageDataset, recipe: Recipe) -> MethodContext:
-    """A network sees views of the recipe's size, or images of their own."""
+    """The size that a network sees: that of the recipe's views, or that of the images."""
     channels, height, width = dataset.images.shape[1:]
     if recipe.output_size is not None:
         height = width = recipe.output_size

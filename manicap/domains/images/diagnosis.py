@@ -24,18 +24,18 @@ from manicap.train.finished import FinishedRun
 
 @dataclass(frozen=True)
 class ImageDiagnosisConfig:
-    """What to measure a run on images on."""
+    """What to measure a run on."""
 
     probe_input: ProbeInput = "backbone"
-    """backbone: the pooled features; output: what the method's paper probes. The same for most methods on images."""
+    """backbone: the pooled features; output: what the method's paper probes. For most methods they are the same."""
     images: Annotated[int, Range(2, 10**6)] = 2_000
-    """Test images, at most, as they are: for rank, spread and the like."""
+    """Maximum number of unaugmented test images, for rank, spread and the like."""
     groups: Annotated[int, Range(4, 10**6)] = 256
-    """Test images, at most, that are seen in several views: groups for LiDAR, and pairs."""
+    """Maximum number of test images seen in several views: groups for LiDAR, and pairs."""
     views: Annotated[int, Range(2, 64)] = 8
-    """Views of each of them."""
+    """Number of views of each."""
     points: Annotated[int, Range(2, 10**6)] = 50
-    """Test images of each class, at most, for the manifold capacity."""
+    """Maximum number of test images per class, for the manifold capacity."""
 
     def __str__(self) -> str:
         return f"{self.images:,} test images"

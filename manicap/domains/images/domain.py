@@ -63,8 +63,8 @@ class ImageDomain(Domain[ImageConfig, ImageEvaluationConfig]):
     def problems(self, config: ImageConfig, evaluation: ImageEvaluationConfig) -> list[str]:
         if evaluation.protocol == "tsai2021" and (config.protocol, config.weights) != ("tsai2021", "best"):
             return [
-                "an evaluation by tsai2021 probes the weights that scored best on the test images:"
-                " train by protocol tsai2021 and keep weights 'best'"
+                "protocol tsai2021 probes the weights that scored best on the test images:"
+                " train with protocol tsai2021 and weights 'best'"
             ]
         return []
 
@@ -92,13 +92,13 @@ class ImageDomain(Domain[ImageConfig, ImageEvaluationConfig]):
         return MethodContext((3, side, side))
 
     def weights(self, config: ImageConfig, evaluation: ImageEvaluationConfig, kept: str) -> str:
-        """The last weights under clean; under tsai2021 those that scored best on the test images while training."""
+        """The last weights under clean; under tsai2021 those that scored best on the test images during training."""
         if evaluation.protocol == "clean":
             return "last"
         if config.protocol != "tsai2021" or kept != "best":
             raise UserError(
                 f"protocol tsai2021 probes the weights that scored best on the test images, which {config.run_name} did"
-                " not keep; train it so: manicap run --dataset DATASET --protocol tsai2021"
+                " not keep; train with: manicap run --dataset DATASET --protocol tsai2021"
             )
         return "chosen"
 
@@ -142,7 +142,7 @@ class ImageDomain(Domain[ImageConfig, ImageEvaluationConfig]):
         return published_image_scores(subject)
 
     def run_values(self, config: ImageConfig) -> dict[str, Any]:
-        """As many images as there are means all."""
+        """A number equal to the size of the dataset means all images."""
         values = to_dict(config)
         if values.get("num_images", 0) >= costs.NUM_IMAGES.get(config.dataset, (10**12,))[0]:
             del values["num_images"]

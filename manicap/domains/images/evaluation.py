@@ -1,7 +1,7 @@
-"""`evaluate_images`: probe a method on a dataset, by a named protocol, into an `ClassEvaluation`.
+"""`evaluate_images`: probe a method on a dataset with a named protocol, giving a `ClassEvaluation`.
 
 clean       statistics frozen; features computed once and standardised; the probe's last epoch
-tsai2021    as the code of arXiv 2104.13712: new views in every epoch of the probe, running statistics that follow them
+tsai2021    as in the code of arXiv 2104.13712: new views in every probe epoch, running statistics that follow them
 """
 
 import time
@@ -50,7 +50,7 @@ PROTOCOLS = {
 
 @dataclass(frozen=True)
 class ImageBench:
-    """The images of an evaluation, and the way to measure."""
+    """The images of an evaluation, and how to measure."""
 
     train: ImageDataset
     test: ImageDataset
@@ -63,13 +63,13 @@ class ImageBench:
     seed: int = 0
     quiet: bool = True
     name: str = ""
-    """What the dataset is called; its reader's name if empty."""
+    """Name of the dataset; its reader's name if empty."""
     cache_dir: Path | None = None
-    """Where features are kept for the next probe; nowhere if absent."""
+    """Where features are kept for the next probe; not kept if omitted."""
 
     @property
     def options(self) -> dict[str, Any]:
-        """What a result depends on beside the images."""
+        """What a result depends on besides the images."""
         config = asdict(self.linear if self.probe == "linear" else self.neighbors)
         if self.probe == "linear":
             config["features"] = "augmented" if self.protocol.augmented else "cached"
@@ -93,10 +93,10 @@ class ImageBench:
 
 @dataclass(frozen=True)
 class EncodedImages:
-    """Features of the plain images, and what made them."""
+    """Features of the plain images, and the encoder that produced them."""
 
     encoder: ImageEncoder | None
-    """None for an encoder of which nothing is known but its features."""
+    """None for an encoder of which only the features are known."""
     train_NF: Tensor
     test_NF: Tensor
     seconds: float
@@ -113,9 +113,9 @@ class Measured:
 def evaluate_images(
     bench: ImageBench, method: Method, fingerprint: str, floors: Mapping[str, Method] | None = None
 ) -> ClassEvaluation:
-    """Scores of a method, of the methods in `floors` probed alike, and of the commonest class.
+    """Scores of a method, of the methods in `floors`, probed in the same way, and of the most frequent class.
 
-    `fingerprint` names the method with its weights, and its floors with it.
+    `fingerprint` identifies the method with its weights, and with it its floors.
     """
     encoded = {name: bench.encode(other, f"{name} of {fingerprint}") for name, other in (floors or {}).items()}
     return _evaluate(bench, bench.encode(method, fingerprint), fingerprint, encoded)
@@ -124,9 +124,9 @@ def evaluate_images(
 def evaluate_any(
     bench: ImageBench, encoder: FrameEncoder, floors: Mapping[str, FrameEncoder] | None = None
 ) -> ClassEvaluation:
-    """Scores of any function from images [B, C, H, W] to features, and of others, probed alike."""
+    """Scores of any function from images [B, C, H, W] to features, and of others probed in the same way."""
     if bench.protocol.augmented:
-        raise UserError("new views in every epoch of the probe need a method's own encoder; take the protocol clean")
+        raise UserError("new views in every epoch of the probe require a method's own encoder; use protocol clean")
     encoded = {name: _encode_any(bench, other) for name, other in (floors or {}).items()}
     return _evaluate(bench, _encode_any(bench, encoder), encoder.fingerprint(), encoded)
 
@@ -181,7 +181,7 @@ def require_labels(bench: ImageBench) -> None:
 
 
 def accuracy(bench: ImageBench, encoded: EncodedImages) -> float:
-    """Share of right first choices."""
+    """Share of correct first choices."""
     measured = measure(bench, encoded, np.zeros(0, np.int64))
     return _scores(measured, _labels(bench.test), bench.test.class_names).accuracy
 
@@ -212,16 +212,16 @@ def _linear_scores(
         assert encoder is not None
         source = AugmentedFeatures(encoder, bench.train, bench.seed)
         probe.fit(source, labels, bench.train.num_classes)
-        return probe.scores(encoder.encode(bench.test, bench.quiet))  # again: the statistics may have moved
-    # A linear map, which the probe could learn itself: so that the scale of an encoder's features does not decide how
-    # far Adam gets in its epochs.
+        return probe.scores(encoder.encode(bench.test, bench.quiet))  # again: the statistics may have changed
+    # Standardising is a linear map, which the probe could learn itself. It keeps the scale of an encoder's features
+    # from deciding how far Adam gets in its epochs.
     mean_F, std_F = train_NF.mean(0), train_NF.std(0).clamp_min(1e-6)
     probe.fit(CachedFeatures((train_NF - mean_F) / std_F), labels, bench.train.num_classes)
     return probe.scores((test_NF - mean_F) / std_F)
 
 
 def majority(train_labels: Labels, labels: Labels, class_names: tuple[str, ...]) -> ClassScores:
-    """Classes in the order of their frequency in training, for every image the same."""
+    """Classes ordered by their frequency in training, the same for every image."""
     counts = np.bincount(train_labels, minlength=len(class_names))
     return score_classes(np.tile(counts.astype(np.float64), (len(labels), 1)), labels, class_names)
 
@@ -232,7 +232,7 @@ def _scores(measured: Measured, labels: Labels, names: tuple[str, ...]) -> Class
 
 def _labels(dataset: ImageDataset) -> Labels:
     if dataset.labels is None:
-        raise UserError(f"the {dataset.split} images of {dataset.name} have no labels, which a probe needs")
+        raise UserError(f"the {dataset.split} images of {dataset.name} have no labels, which a probe requires")
     return dataset.labels
 
 

@@ -16,21 +16,21 @@ class ImageEvaluationConfig(EvaluationConfig):
     """How to probe an encoder of images. The defaults are Table 5 of arXiv 2405.13848."""
 
     protocol: ImageProtocolName = "clean"
-    """clean: last weights, statistics frozen, nothing chosen by test images. tsai2021: as the 2021 code behaves."""
+    """clean: last weights, statistics frozen, nothing selected on test images. tsai2021: as in the 2021 code."""
     probe: ProbeName = "linear"
-    """linear: one layer, trained. knn: weighted votes of the nearest training images."""
+    """linear: one trained layer. knn: weighted votes of the nearest training images."""
     probe_input: ProbeInput = "output"
-    """output is what the method's paper probes; backbone the pooled features. The same for most methods on images."""
+    """output: what the method's paper probes; backbone: the pooled features. For most methods they are the same."""
     probe_epochs: Count = 200
     """Epochs of the linear probe."""
     probe_batch_size: Count = 512
     """Images per step of the linear probe."""
     probe_features: Literal["auto", "cached", "augmented"] = "auto"
-    """Features computed once, or of new views in every epoch; auto is the protocol's: cached for clean."""
+    """Features computed once (cached), or of new views in every epoch (augmented); auto: cached for clean."""
     neighbors: Count = 200
-    """Nearest training images that vote (knn)."""
+    """Number of nearest training images that vote (knn)."""
     neighbor_temperature: VoteTemperature = 0.5
-    """By which similarities are divided before the exponential (knn)."""
+    """Temperature that divides similarities before the exponential (knn)."""
 
     @property
     def is_augmented(self) -> bool:

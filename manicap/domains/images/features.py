@@ -21,15 +21,15 @@ from manicap.probing.feature_cache import cached_features
 
 _IMAGES = 500
 _CHECKED_IMAGES = 16
-"""Images that are encoded again to see that features on disk are the encoder's own."""
+"""Number of images encoded again to verify that features on disk are the encoder's own."""
 
 
 class ImageEncoder:
     """A method's features of uint8 images.
 
-    With `moving_statistics` the running statistics of the batch normalisations follow the views that `encode_views` is
-    given, as in the 2021 code, which freezes the weights of the encoder and leaves it in training mode. The
-    method given is copied, not changed.
+    With `moving_statistics` the running statistics of the batch normalisations follow the views given to
+    `encode_views`, as in the 2021 code, which freezes the weights of the encoder but leaves it in training mode. The
+    given method is copied, not changed.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class ImageEncoder:
         return torch.cat(list(self._encode_blocks(dataset, quiet)))
 
     def encode_once(self, dataset: ImageDataset, cache_dir: Path, fingerprint: str, quiet: bool = True) -> Tensor:
-        """The same, kept in `cache_dir` for the next probe; `fingerprint` names the method with its weights."""
+        """The same, kept in `cache_dir` for the next probe; `fingerprint` identifies the method with its weights."""
         view = (self.recipe, self.mean, self.std, self.probe_input)
         key = hashlib.sha256(f"{fingerprint} {dataset.fingerprint} {view}".encode()).hexdigest()[:16]
         sample = self._encode_plain(dataset.images[:_CHECKED_IMAGES]).cpu().numpy()
