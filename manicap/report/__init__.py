@@ -1,1 +1,1 @@
-"""What people look at: pages made from plain values. No torch here."""
+"""Pages and tables for readers, built from plain values. No torch here."""

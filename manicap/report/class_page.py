@@ -1,4 +1,4 @@
-"""The page of a run that is probed for classes, from the files in its directory: `report.html`."""
+"""The page of a run that is probed for classes, built from the files in its directory: `report.html`."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -30,7 +30,7 @@ def write_class_page(run_dir: Path, data_dir: Path) -> Path:
         title=f"{result.subject}: {result.method}",
         method=result.method,
         overall=_score("accuracy", evaluation, lambda scores: scores.accuracy),
-        top5=_score("among the first five", evaluation, lambda scores: scores.top5 or 0.0)
+        top5=_score("top-5", evaluation, lambda scores: scores.top5 or 0.0)
         if evaluation.scores.top5 is not None
         else None,
         classes=tuple(_class_score(name, evaluation) for name in evaluation.scores.classes),
@@ -78,18 +78,18 @@ def _facts(result: RunResult) -> tuple[Fact, ...]:
 def _probe_note(evaluation: ClassEvaluation) -> str:
     options = evaluation.probe_options
     if evaluation.probe == "knn":
-        return f"The {options['k']} training images nearest to a test image, by frozen features, vote for its class."
+        return f"The {options['k']} training images with the nearest frozen features vote on the class of a test image."
     if options.get("features", "cached") == "cached":
         return "The probe is trained on labelled training images and sees frozen features."
     statistics = "follow these views" if options["statistics"] == "moving" else "are frozen too"
     return (
-        "The probe is trained on new views of labelled training images in every epoch."
+        "In every epoch the probe is trained on new views of labelled training images."
         f" The encoder's weights are frozen; its batch statistics {statistics}."
     )
 
 
 def _neighbors(run_dir: Path, result: RunResult, data_dir: Path) -> tuple[NeighborRow, ...]:
-    """Test images with their nearest training images; nothing if the images are no longer the same."""
+    """Test images with their nearest training images; empty if the images have changed since."""
     seen = result.domain.pictures(result.config, data_dir)
     if seen is None or seen.fingerprint != result.evaluation.store:
         return ()
@@ -109,7 +109,7 @@ def _neighbors(run_dir: Path, result: RunResult, data_dir: Path) -> tuple[Neighb
 
 
 def shrink(image: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Means of squares of pixels where the shorter side has twice 48 or more: a page of large images stays small."""
+    """Average square blocks of pixels if the shorter side has at least twice 48, so that the page stays small."""
     factor = max(1, min(image.shape[1:]) // LARGEST_PICTURE)
     height, width = (size // factor * factor for size in image.shape[1:])
     squares = image[:, :height, :width].reshape(len(image), height // factor, factor, width // factor, factor)

@@ -1,11 +1,11 @@
-"""What a run's page is made of: plain values that survive JSON."""
+"""The contents of a run's page: plain values that survive a round trip through JSON."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Score:
-    """F1 and accuracy in [0, 1]; plus_minus: the standard deviation over seeds, where there are several."""
+    """F1 and accuracy in [0, 1]; plus_minus is the standard deviation over seeds, if there are several."""
 
     f1: float | None = None
     accuracy: float | None = None
@@ -28,7 +28,7 @@ class ScoreRow:
     untrained: Score | None = None
     """An untrained network, probed at the same width."""
     majority: Score | None = None
-    """Always the commonest value."""
+    """Always guessing the most frequent value."""
     supervised: Score | None = None
     published: tuple[PublishedScore, ...] = ()
 
@@ -46,7 +46,7 @@ class VariableScore:
 
 @dataclass(frozen=True)
 class Series:
-    """One line of a chart. Values that are not finite are left out of the drawing."""
+    """One line of a chart. Values that are not finite are not drawn."""
 
     name: str
     steps: tuple[int, ...]
@@ -71,7 +71,7 @@ class Track:
 
 @dataclass(frozen=True)
 class MarkerAxis:
-    """`slope * value + intercept` is the pixel column (x) or row (y). Without a variable the object stays there."""
+    """`slope * value + intercept` is the pixel column (x) or row (y). Without a variable the object does not move."""
 
     slope: float
     intercept: float
@@ -85,7 +85,7 @@ class Marker:
     name: str
     x: MarkerAxis | None = None
     y: MarkerAxis | None = None
-    """None: not known; a line across the frame marks the other."""
+    """None if unknown; a line across the frame then marks the other axis."""
     width: float = 8.0
     height: float = 8.0
 
@@ -93,11 +93,11 @@ class Marker:
 @dataclass(frozen=True)
 class Player:
     frames: tuple[str, ...]
-    """PNG in base64, see `manicap.report.png.frame_text`."""
+    """PNG in base64; see `manicap.report.png.frame_text`."""
     tracks: tuple[Track, ...]
     markers: tuple[Marker, ...] = ()
     captions: tuple[str, ...] = ()
-    """Empty, or one a frame: `episode 3, step 118`."""
+    """Empty, or one per frame: `episode 3, step 118`."""
     frame_width: int = 160
     frame_height: int = 210
     frames_per_second: int = 15
@@ -116,7 +116,7 @@ class Diagnosis:
 
     measures: tuple[Fact, ...] = ()
     capacities: tuple[Fact, ...] = ()
-    """Manifold capacity a variable."""
+    """Manifold capacity per variable."""
     alarms: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     nerve_svg: str = ""
@@ -127,11 +127,11 @@ class Diagnosis:
 class RunPage:
     title: str
     method: str
-    """As named in the published scores: its column is set beside ours."""
+    """As named in the published scores, so that its column is shown beside ours."""
     overall: ScoreRow
     """The mean over categories; its F1 is the page's headline."""
     converged: ScoreRow | None = None
-    """The same by a converged logistic regression: what is linearly there."""
+    """The same with a converged logistic regression: what is linearly decodable."""
     rows: tuple[ScoreRow, ...] = ()
     caveat: str = ""
     """What differs from the paper's setting, in one sentence."""
@@ -147,12 +147,12 @@ class RunPage:
 
 
 def check_page(page: RunPage) -> None:
-    """Raise `ValueError` where lengths or names do not fit together."""
+    """Raise `ValueError` if lengths or names do not match."""
     for chart in page.charts:
         for series in chart.series:
             if len(series.steps) != len(series.values):
                 raise ValueError(
-                    f"chart {chart.title!r} needs a value a step, got {len(series.steps)} steps and"
+                    f"chart {chart.title!r} needs one value per step, got {len(series.steps)} steps and"
                     f" {len(series.values)} values of {series.name!r}"
                 )
     if page.player is None:
@@ -160,7 +160,7 @@ def check_page(page: RunPage) -> None:
     count = len(page.player.frames)
     names = {track.variable for track in page.player.tracks}
     if not count:
-        raise ValueError("the player needs at least one frame; leave it out (None) where there is none")
+        raise ValueError("the player needs at least one frame; pass None for a page without a player")
     for track in page.player.tracks:
         if len(track.true) != count or len(track.decoded) != count:
             raise ValueError(

@@ -1,4 +1,4 @@
-"""Curves of a run's training, from the lines of `metrics.jsonl`."""
+"""Training curves of a run, from the lines of `metrics.jsonl`."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -11,7 +11,7 @@ _PLACE = ("split", "epoch", "step", "loss")
 
 
 def training_charts(lines: Lines) -> tuple[Chart, ...]:
-    """The loss, its parts where there are several, the capacity's share of its bound, and the checks."""
+    """The loss, its parts if there are several, the capacity as a percentage of its bound, and the checks."""
     train, val, checks = ([line for line in lines if line["split"] == split] for split in ("train", "val", "check"))
     charts = [_chart("Loss", "loss", train, val)] if train else []
     parts = loss_parts(train)
@@ -25,7 +25,7 @@ def training_charts(lines: Lines) -> tuple[Chart, ...]:
 
 
 def loss_parts(lines: Lines) -> list[str]:
-    """The parts that add up to the loss: they come first in a line, before what else was measured of the batch."""
+    """The parts that add up to the loss: they come first in a line, before the other measures of the batch."""
     names = [name for name in lines[0] if name not in _PLACE] if lines else []
     for count in range(1, len(names) + 1):
         if all(_adds_up(line, names[:count]) for line in lines):

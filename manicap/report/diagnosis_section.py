@@ -1,4 +1,4 @@
-"""The page's section on the representation: measures, capacity a variable, alarms, and the nerve."""
+"""The page's section on the representation: measures, capacity per variable, alarms, and the nerve."""
 
 import base64
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ def diagnosis_section(diagnosis: Diagnosis | None) -> str:
         note = "Manifold capacity (radius, dimension) of the frames that share a value of a variable, or of classes."
         body += f'<p class="note">{note}</p>{_facts(diagnosis.capacities)}'
     if diagnosis.nerve_svg:
-        # As an image it can run no script and load nothing, whatever is in it.
+        # As an image it cannot run scripts or load anything, whatever it contains.
         source = "data:image/svg+xml;base64," + base64.b64encode(diagnosis.nerve_svg.encode()).decode()
         caption = escape(diagnosis.nerve_caption)
         body += f'<figure><figcaption>{caption}</figcaption><img alt="{caption}" width="100%" src="{source}"></figure>'

@@ -23,15 +23,15 @@ MEASURES: dict[str, str] = {
     "alignment": "alignment of pairs (t, t+1), or views",
     "uniformity": "uniformity",
     "spread": "spread",
-    "dead_fraction": "dead units, share",
+    "dead_fraction": "dead units, fraction",
     "information_bound": "InfoNCE bound, cosine critic (nats)",
-    "information_ceiling": "ceiling log K of the cosine critic",
+    "information_ceiling": "ceiling log K, cosine critic",
     "own_bound_global": "InfoNCE bound, own critic, global (nats)",
     "own_bound_local": "InfoNCE bound, own critic, local (nats)",
-    "own_ceiling": "ceiling log K of the own critic",
+    "own_ceiling": "ceiling log K, own critic",
     "centroid_norm": "nuclear norm of the heads' centroids",
     "centroid_bound": "bound of that norm",
-    "centroid_percent_error": "percent under that bound",
+    "centroid_percent_error": "percent below that bound",
     "head_cka": "heads: mean CKA",
     "head_cosine": "heads: mean cosine",
     "membership_entropy": "membership entropy (nats)",
@@ -41,19 +41,19 @@ MEASURES: dict[str, str] = {
     "manifold_radius": "manifold radius",
     "manifold_dimension": "manifold dimension",
 }
-"""Names of the measures for people, in the order of the table."""
+"""Display names of the measures, in the order of the table."""
 CHARTED = ("effective_rank_centered", "spread", "centroid_percent_error", "head_cosine", "usage_entropy")
-"""What the page shows over the steps of training."""
+"""What the page shows over training steps."""
 
 
 def measure_rows(results: Sequence[RunDiagnosis]) -> list[tuple[str, list[str]]]:
-    """Label and one text a run, for every measure that some run has."""
+    """Label and one text per run, for every measure that some run has."""
     shown = [name for name in MEASURES if any(name in result.measures for result in results)]
     return [(MEASURES[name], [_cell(result.measures, name) for result in results]) for name in shown]
 
 
 def capacity_rows(results: Sequence[RunDiagnosis]) -> list[tuple[str, list[str]]]:
-    """Variable and `capacity (radius, dimension)` a run."""
+    """Variable and `capacity (radius, dimension)` per run."""
     names = list(dict.fromkeys(name for result in results for name in result.capacities))
     return [(name, [_capacity(result.capacities.get(name)) for result in results]) for name in names]
 
@@ -76,7 +76,7 @@ def diagnostics_table(results: Sequence[RunDiagnosis]) -> Table:
 
 
 def read_diagnosis(run_dir: Path) -> Diagnosis | None:
-    """What `manicap diagnose` and `manicap nerve` have left beside a run; None if neither was called."""
+    """What `manicap diagnose` and `manicap nerve` have written beside a run; None if neither was called."""
     diagnosed, drawn = (run_dir / "diagnostics.json").is_file(), (run_dir / "nerve.json").is_file()
     if not diagnosed and not drawn:
         return None
@@ -92,7 +92,7 @@ def read_diagnosis(run_dir: Path) -> Diagnosis | None:
 
 
 def observation_charts(run_dir: Path) -> tuple[Chart, ...]:
-    """Curves of what `--diagnose-every` has measured while training."""
+    """Curves of what `--diagnose-every` measured during training."""
     lines = read_log(run_dir, DIAGNOSTICS)
     charts = []
     for name in CHARTED:

@@ -1,6 +1,7 @@
 """The figures of a grid, as SVG and PDF. Equal scores give equal bytes.
 
-Colours are Okabe and Ito's, told apart by colour-blind readers; lines differ also in dashes, markers and hatches.
+Colours are those of Okabe and Ito, which colour-blind readers can distinguish; lines also differ in dashes, markers and
+hatches.
 """
 
 import io
@@ -26,7 +27,7 @@ DASHES = ("-", "--", "-.", ":")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 HATCHES = ("", "//", "..", "xx")
 INK = "#1a1e23"
-"""Of text and axes; the page puts the reader's own text colour in its place."""
+"""Colour of text and axes; the page replaces it with the reader's own text colour."""
 STYLE: Any = {
     "svg.hashsalt": "manicap",
     "svg.fonttype": "none",
@@ -42,7 +43,7 @@ STYLE: Any = {
     "axes.spines.right": False,
     "legend.frameon": False,
     "savefig.transparent": True,
-    "text.parse_math": False,  # labels are texts: a dollar is a dollar
+    "text.parse_math": False,  # labels are plain text: a dollar is a dollar
 }
 CURVE_POINTS = 25
 BARS_A_ROW = 48
@@ -51,14 +52,14 @@ BARS_A_ROW = 48
 @dataclass(frozen=True)
 class Drawing:
     name: str
-    """Of its files and its place on the page: letters, digits, hyphens and underscores."""
+    """Names its files and its place on the page: letters, digits, hyphens and underscores."""
     caption: str
     svg: str
     pdf: bytes
 
 
 def draw_all(parts: Sequence[Summary], found: GridScores) -> list[Drawing]:
-    """For the first metric of every way of probing; learning curves once."""
+    """Figures for the first metric of every way of probing; learning curves once."""
     drawings = []
     seen: set[str] = set()
     for part in parts:
@@ -69,7 +70,7 @@ def draw_all(parts: Sequence[Summary], found: GridScores) -> list[Drawing]:
     if found.curves and parts:
         caption = (
             "Validation loss as a fraction of its first value, mean over seeds. Methods have different losses: only the"
-            " shape of a curve can be read against another's."
+            " shapes of curves can be compared."
         )
         labels = [column.label for column in parts[0].grid.columns]
         title_of = parts[0].domain.subject_title
@@ -92,13 +93,13 @@ def _drawings_of(part: Summary) -> list[Drawing]:
     found.append(_drawing(f"bars {where}", caption, lambda: draw_bars(part)))
     if part.profiles:
         bands = ", with stratified bootstrap 95 % bands" if part.num_seeds > 1 else ""
-        caption = f"Performance profiles ({where}): share of all runs above a {metric}{bands}."
+        caption = f"Performance profiles ({where}): fraction of all runs above a given {metric}{bands}."
         found.append(_drawing(f"profiles {where}", caption, lambda: draw_profiles(part)))
     return found
 
 
 def draw_bars(part: Summary) -> Figure:
-    """Rows of a few datasets each."""
+    """Bars in rows of a few datasets each."""
     columns = [c.label for c in part.grid.columns if part.by_dataset(c.label)]
     per_row = max(1, min(len(part.grid.datasets), BARS_A_ROW // max(len(columns), 1)))
     rows = [part.grid.datasets[i : i + per_row] for i in range(0, len(part.grid.datasets), per_row)]
@@ -139,7 +140,7 @@ def draw_profiles(part: Summary) -> Figure:
         colour = PALETTE[index % len(PALETTE)]
         axes.step(profile.thresholds, profile.shares, where="post", label=label, color=colour, ls=_dash(index))
         axes.fill_between(profile.thresholds, profile.low, profile.high, step="post", color=colour, alpha=0.15, lw=0)
-    axes.set(xlabel=f"{METRICS[part.metric]} above", ylabel="share of runs", xlim=(0, 1), ylim=(0, 1.02))
+    axes.set(xlabel=f"{METRICS[part.metric]} above", ylabel="fraction of runs", xlim=(0, 1), ylim=(0, 1.02))
     _legend(figure, axes.get_lines())
     return figure
 
@@ -168,7 +169,7 @@ def draw_sweep(sweep: Sweep, metric: str) -> Figure:
 
 
 def draw_curves(curves: Sequence[Curve], labels: Sequence[str], title_of: Callable[[str], str]) -> Figure:
-    """A panel a dataset."""
+    """One panel per dataset."""
     grouped: dict[str, dict[str, list[Curve]]] = defaultdict(lambda: defaultdict(list))
     for curve in curves:
         grouped[curve.dataset][curve.column].append(curve)
@@ -192,7 +193,7 @@ def draw_curves(curves: Sequence[Curve], labels: Sequence[str], title_of: Callab
 
 
 def mean_curve(curves: Sequence[Curve]) -> tuple[np.ndarray, np.ndarray]:
-    """Mean over seeds at a few steps that all have reached, each as a fraction of its first value."""
+    """Mean over seeds at a few steps that all runs have reached, each as a fraction of its first value."""
     start = max(curve.steps[0] for curve in curves)
     stop = max(start, min(curve.steps[-1] for curve in curves))
     steps = np.linspace(start, stop, CURVE_POINTS)
@@ -201,7 +202,7 @@ def mean_curve(curves: Sequence[Curve]) -> tuple[np.ndarray, np.ndarray]:
 
 
 def inline_svg(drawing: Drawing) -> str:
-    """For a page: no XML head, no ids but those referred to, the reader's text colour."""
+    """For a page: no XML header, only the ids that are referenced, the reader's text colour."""
     svg = drawing.svg[drawing.svg.index("<svg") :]
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.S)
     used = set(re.findall(r'(?:url\(#|href="#)([^)"]+)', svg))
@@ -215,14 +216,14 @@ def inline_svg(drawing: Drawing) -> str:
 
 
 def _sized(found: re.Match[str]) -> str:
-    """As wide as the page lets it be, and no wider than drawn."""
+    """As wide as the page allows, but no wider than drawn."""
     opening = found.group(0)
     pixels = float(found.group(1)) * 4 / 3
     return re.sub(r' width="[\d.]+pt" height="[\d.]+pt"', f' style="max-width:{pixels:.0f}px" role="img"', opening)
 
 
 def _legend(figure: Figure, handles: Sequence[Any]) -> None:
-    """Above the axes, in as many columns as the longest name leaves room for."""
+    """A legend above the axes, in as many columns as the longest name allows."""
     longest = max((len(str(handle.get_label())) for handle in handles), default=0)
     columns = max(1, int(figure.get_figwidth() / (0.075 * longest + 0.55)))
     if handles:
@@ -238,5 +239,5 @@ def _drawing(name: str, caption: str, draw: Callable[[], Figure]) -> Drawing:
         figure, svg, pdf = draw(), io.BytesIO(), io.BytesIO()
         figure.savefig(svg, format="svg", metadata={"Date": None, "Creator": None})
         figure.savefig(pdf, format="pdf", metadata={"CreationDate": None, "Creator": None, "Producer": None})
-    text = re.sub(r"[\x00-\x08\x0b-\x1f\x7f]", "", svg.getvalue().decode())  # no XML can hold control characters
+    text = re.sub(r"[\x00-\x08\x0b-\x1f\x7f]", "", svg.getvalue().decode())  # XML cannot hold control characters
     return Drawing(slug(name), caption, text, pdf.getvalue())

@@ -1,4 +1,4 @@
-"""A grid's report as one HTML file that needs nothing else. Every text from outside passes through `escape`."""
+"""A grid's report as one self-contained HTML file. Every text from outside passes through `escape`."""
 
 from collections.abc import Mapping, Sequence
 from html import escape
@@ -18,7 +18,7 @@ from manicap.report.grid_tables import (
     what_is_shown,
 )
 
-HINT = "Point at a number, or touch it, for its runs."
+HINT = "Hover over a number, or tap it, to see its runs."
 
 
 def build_grid_page(
@@ -28,7 +28,7 @@ def build_grid_page(
     drawings: Sequence[Drawing],
     links: Mapping[str, str],
 ) -> str:
-    """`links`: run name to the address of its page, where it has one."""
+    """`links` maps run names to the addresses of their pages, for runs that have one."""
     script = asset("grid.js")
     contents = {
         "title": escape(grid.title),
@@ -91,7 +91,7 @@ def _panel(part: Summary) -> str:
         f'<output class="readout details">{HINT}</output></div>'
         f"<h3>Over all runs</h3>"
         f'<p class="note">{"With stratified bootstrap 95 % intervals. " * (part.num_seeds > 1)}Differences (paired by'
-        f" dataset and seed) and the probability of improvement are to {escape(part.grid.baseline)}.</p>"
+        f" dataset and seed) and the probability of improvement are relative to {escape(part.grid.baseline)}.</p>"
         f'<div class="scroll" role="region" tabindex="0" aria-label="Over all runs, {escape(label)}">'
         f"{_aggregate_table(part)}</div></div>"
     )
@@ -127,7 +127,7 @@ def _score_row(table: ScoreTable, row: str) -> str:
 
 
 def _details(place: str, entry: Entry) -> str:
-    """What is behind a number, in one line."""
+    """The runs behind a number, in one line."""
     if entry.mean is None:
         return f"{place}: not run"
     runs = ", ".join(f"{value:.3f} (seed {seed})" for seed, value in entry.values)
@@ -174,7 +174,7 @@ def _list_section(name: str, title: str, reasons: Mapping[str, str]) -> str:
 
 
 def _runs(grid: Grid, found: GridScores, links: Mapping[str, str]) -> str:
-    """A row a run, with its score in every way of probing."""
+    """One row per run, with its score in every way of probing."""
     if not found.scores:
         return ""
     metric = next(name for name in METRICS if name in found.scores[0].metrics)

@@ -1,4 +1,4 @@
-"""All that a grid's report is: written from result files, the same bytes for the same results.
+"""A grid's report, written from result files: the same results give the same bytes.
 
 reports/<name>/report.html         one page with everything
 reports/<name>/tables.md, .tex     tables in the paper's layout
@@ -20,7 +20,7 @@ from manicap.report.grid_tables import latex, markdown, runs_csv, table_csv
 
 
 def write_grid_report(grid: Grid, runs_dir: Path, out: Path, say: Callable[[str], None] = lambda line: None) -> Path:
-    """Write the report into `out`; the page's path. `say` is told of each curve that is left out."""
+    """Write the report into `out` and return the page's path. `say` receives a line for each curve that is left out."""
     found = gather_scores(grid, runs_dir)
     for name, reason in found.lost_curves.items():
         say(f"the curve of {name} is left out: {reason}")
@@ -43,6 +43,6 @@ def write_grid_report(grid: Grid, runs_dir: Path, out: Path, say: Callable[[str]
 
 
 def page_links(grid: Grid, runs_dir: Path, out: Path) -> dict[str, str]:
-    """Run name to its page, relative to the report, so that both can be moved together."""
+    """Run names mapped to their pages, relative to the report, so that both can be moved together."""
     pages = {cell.name: runs_dir / cell.name / "report.html" for cell in grid.cells}
     return {name: os.path.relpath(path, out) for name, path in pages.items() if path.is_file()}

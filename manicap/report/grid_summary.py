@@ -1,7 +1,7 @@
-"""Scores of a grid's runs summed up: tables in the paper's layout, and each column over all datasets.
+"""Summaries of a grid's scores: tables in the paper's layout, and each column over all datasets.
 
-A number is bold only where it is the best on its dataset and the 95 % interval of its difference to every other,
-paired by seed, excludes zero; with fewer than `MIN_SEEDS` seeds nothing is.
+A number is bold only if it is the best on its dataset and the 95 % interval of its difference to every other,
+paired by seed, excludes zero. With fewer than `MIN_SEEDS` seeds, nothing is bold.
 """
 
 from collections import defaultdict
@@ -29,7 +29,7 @@ from manicap.statistics.estimates import (
 )
 
 MIN_SEEDS = 3
-"""Two runs against two are all on one side by chance in a third of cases."""
+"""With two runs of each, all of one exceed all of the other by chance in a third of cases."""
 METRICS = {"f1": "F1", "accuracy": "accuracy"}
 MEAN_ROW = "mean"
 BOLD_RULE = (
@@ -40,7 +40,7 @@ BOLD_RULE = (
 
 @dataclass(frozen=True)
 class Entry:
-    """A place of a table. What was not run has no mean."""
+    """A cell of a table. What was not run has no mean."""
 
     values: tuple[tuple[int, float], ...] = ()
     """(seed, score); empty in the row of means."""
@@ -57,18 +57,18 @@ class Entry:
 
 @dataclass(frozen=True)
 class ScoreTable:
-    """As the paper prints them. Atari: datasets down, methods across, the mean last. Images: methods down."""
+    """In the paper's layout. Atari: one row per dataset, one column per method, the mean last. Images: transposed."""
 
     rows: Mapping[str, str]
     """Key and title of each."""
     columns: Mapping[str, str]
     entries: Mapping[tuple[str, str], Entry]
-    """By the keys of row and column."""
+    """By row key and column key."""
     is_transposed: bool = False
 
     @property
     def compared(self) -> tuple[str, ...]:
-        """Columns for which something was published."""
+        """Columns with published scores."""
         return tuple(c for c in self.columns if any(self.entries[row, c].published is not None for row in self.rows))
 
 
@@ -82,7 +82,7 @@ class Aggregate:
     mean: Estimate
     iqm: Estimate
     difference: Estimate | None
-    """To the baseline, over the runs that both have; None for the baseline itself, or without such runs."""
+    """Difference to the baseline, over the runs that both have; None for the baseline itself, or without such runs."""
     improvement: Estimate | None
     """Probability that a run beats one of the baseline's."""
     is_distinct: bool
@@ -99,7 +99,7 @@ class SweepPoint:
 
 @dataclass(frozen=True)
 class Sweep:
-    """A metric over what varies in a variant, on one dataset."""
+    """A metric as a function of what varies in a variant, on one dataset."""
 
     method: str
     varied: str
@@ -108,7 +108,7 @@ class Sweep:
 
 
 class Summary:
-    """All that a report shows of one way of probing and one metric."""
+    """All that a report shows for one way of probing and one metric."""
 
     def __init__(self, grid: Grid, found: GridScores, evaluation: str, metric: str, seed: int = 0) -> None:
         self.grid, self.evaluation, self.metric, self.seed = grid, evaluation, metric, seed
@@ -120,7 +120,7 @@ class Summary:
 
     @property
     def num_seeds(self) -> int:
-        """Runs of the column and dataset that have the most: with one there are no deviations and no intervals."""
+        """The largest number of runs of any column and dataset: with one there are no deviations and no intervals."""
         return max(map(len, self.scores.values()), default=0)
 
     def values(self, dataset: str, column: str) -> dict[int, float]:
@@ -162,14 +162,14 @@ class Summary:
         return Entry(tuple(values.items()), float(scores.mean()), deviation(scores), published, spread, is_bold=is_bold)
 
     def _published(self, dataset: str, method: str) -> tuple[float | None, float | None]:
-        """Mean and deviation that the paper prints for a method as it is."""
+        """Mean and deviation that the paper prints for an unmodified method."""
         for entry in self.domain.published(dataset):
             if entry.method == method and self.metric in entry.scores:
                 return entry.scores[self.metric]
         return None, None
 
     def _best(self, dataset: str) -> str | None:
-        """The column to set in bold, if one is."""
+        """The column to set in bold, if any."""
         found = {c.label: self.values(dataset, c.label) for c in self.grid.columns if self.values(dataset, c.label)}
         if len(found) < 2:
             return None
@@ -178,7 +178,7 @@ class Summary:
         return best if all(self._is_distinct(best, other, [dataset]) for other in others) else None
 
     def _paired(self, a: str, b: str, datasets: Sequence[str]) -> list[Floats]:
-        """Differences of the runs of equal seed, by dataset."""
+        """Differences of the runs with equal seeds, by dataset."""
         found = []
         for dataset in datasets:
             first, second = self.values(dataset, a), self.values(dataset, b)
@@ -201,7 +201,7 @@ class Summary:
         return difference is not None and difference.interval.excludes_zero
 
     def _estimate(self, by_dataset: Sequence[Floats], statistic: Statistic, *name: str) -> Estimate:
-        # Each interval from its own stream: adding a column moves no other column's numbers.
+        # Each interval has its own stream, so adding a column does not change another column's numbers.
         generator = numpy_generator(self.seed, "report", self.evaluation, self.metric, *name)
         value = float(statistic(np.concatenate(by_dataset)))
         return Estimate(value, bootstrap_interval(by_dataset, statistic, generator))
@@ -243,7 +243,7 @@ class Summary:
 
     @cached_property
     def profiles(self) -> dict[str, Profile]:
-        """By column; only columns that have runs on the same datasets as the others can be read against each other."""
+        """By column; only columns with runs on the same datasets are comparable."""
         thresholds = np.linspace(0, 1, 101)
         found = {}
         for column in self.grid.columns:
@@ -281,7 +281,7 @@ class Summary:
 
 
 def _mean_entry(entries: Sequence[Entry]) -> Entry:
-    """Over the datasets, if all were run; the deviation is the mean of theirs, as in the paper's tables."""
+    """Mean over the datasets, if all were run; the deviation is the mean of theirs, as in the paper's tables."""
     means = [entry.mean for entry in entries if entry.mean is not None]
     spreads = [entry.deviation for entry in entries if entry.deviation is not None]
     published = [entry.published for entry in entries if entry.published is not None]

@@ -28,7 +28,7 @@ def difference(entry: Entry) -> str:
 
 
 def estimate(found: Estimate | None, sign: bool = False) -> str:
-    """`0.71 [0.65, 0.77]`; of single runs the value alone, because a point is no interval."""
+    """`0.71 [0.65, 0.77]`; for single runs only the value, because a point is not an interval."""
     if found is None:
         return ""
     kind = "+.3f" if sign else ".3f"
@@ -66,7 +66,7 @@ def markdown(title: str, caveat: str, parts: Sequence[Summary]) -> str:
             [escape_markdown(c[0]), *c[1:5], f"**{c[5]}**" if bold and c[5] else c[5], c[6]] for c, bold in aggregates
         ]
         intervals = ", with 95 % intervals" if part.num_seeds > 1 else ""
-        lines += [f"Over all runs{intervals}; differences to {escape_markdown(part.grid.baseline)}.", ""]
+        lines += [f"Over all runs{intervals}; differences are relative to {escape_markdown(part.grid.baseline)}.", ""]
         lines += [*_markdown_table(AGGREGATE_HEAD, body), ""]
     return "\n".join(lines)
 
@@ -120,7 +120,7 @@ def runs_csv(found: GridScores) -> str:
 
 
 def _plain_table(table: ScoreTable, escape: Callable[[str], str], bold: str) -> tuple[list[str], list[list[str]]]:
-    """Each column of ours followed, where there is something published, by that and the difference; all escaped."""
+    """Each of our columns followed, if scores were published, by those and the difference; all escaped."""
     head, compared = ["method" if table.is_transposed else "dataset"], table.compared
     for column, title in table.columns.items():
         head += [escape(title), "published", "difference"] if column in compared else [escape(title)]
@@ -139,7 +139,7 @@ def _plain_table(table: ScoreTable, escape: Callable[[str], str], bold: str) -> 
 
 def _layout_note(part: Summary) -> str:
     what = what_is_shown(part)
-    return f"{what}; published means and ours minus them beside." if part.table.compared else f"{what}."
+    return f"{what}, followed by published means and ours minus published." if part.table.compared else f"{what}."
 
 
 def what_is_shown(part: Summary) -> str:
@@ -161,12 +161,12 @@ _TEX = str.maketrans(
 
 
 def escape_markdown(text: str) -> str:
-    """In one line, and no mark-up or HTML in it."""
+    """As one line, without markup or HTML."""
     return " ".join(text.split()).translate(_MARKDOWN)
 
 
 def escape_tex(text: str) -> str:
-    """In one line, and no command in it."""
+    """As one line, without commands."""
     return " ".join(text.split()).translate(_TEX)
 
 

@@ -1,4 +1,4 @@
-"""What the page of a run on images is made of: plain values that survive JSON."""
+"""The contents of an image run's page: plain values that survive a round trip through JSON."""
 
 from dataclasses import dataclass
 
@@ -7,26 +7,26 @@ from manicap.report.contents import Chart, Diagnosis, Fact
 
 @dataclass(frozen=True)
 class ImageScore:
-    """Accuracies of test images in [0, 1]: of this run, and of what to compare it with."""
+    """Accuracies on test images in [0, 1]: this run's, and those to compare it with."""
 
     name: str
     ours: float
     untrained: float | None = None
-    """The same network without training, probed alike."""
+    """The same network without training, probed in the same way."""
     majority: float | None = None
-    """Always the commonest class."""
+    """Always guessing the most frequent class."""
 
 
 @dataclass(frozen=True)
 class Picture:
     image: str
-    """PNG in base64, see `manicap.report.png.image_text`."""
+    """PNG in base64; see `manicap.report.png.image_text`."""
     label: str
 
 
 @dataclass(frozen=True)
 class NeighborRow:
-    """A test image, what the probe said of it, and the training images nearest to it."""
+    """A test image, the probe's prediction, and the nearest training images."""
 
     asked: Picture
     decoded: str
@@ -41,7 +41,7 @@ class ImagePage:
     overall: ImageScore
     """Accuracy; its value is the page's headline."""
     top5: ImageScore | None = None
-    """The class is among the first five choices; None where there are hardly more classes than that."""
+    """The class is among the probe's first five choices; None if there are hardly more classes than that."""
     classes: tuple[ImageScore, ...] = ()
     published: tuple[tuple[str, float], ...] = ()
     """Accuracy by method."""

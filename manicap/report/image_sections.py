@@ -11,10 +11,11 @@ def headline(page: ImagePage) -> str:
     row = page.overall
     comparisons = [
         _difference(row.ours, row.untrained, "the same network untrained"),
-        _difference(row.ours, row.majority, "always guessing the commonest class"),
+        _difference(row.ours, row.majority, "always guessing the most frequent class"),
     ]
     said = "".join(f", {text}" for text in comparisons if text)
-    stats = [("This run", row.ours, "ours"), ("Untrained", row.untrained, ""), ("Commonest class", row.majority, "")]
+    stats = [("This run", row.ours, "ours"), ("Untrained", row.untrained, "")]
+    stats += [("Most frequent class", row.majority, "")]
     stats += [(f"Published {method}", value, "") for method, value in page.published if method == page.method]
     blocks = "".join(
         f'<div class="stat {kind}"><dt>{escape(name)}</dt><dd>{_accuracy(value)}</dd></div>'
@@ -26,7 +27,7 @@ def headline(page: ImagePage) -> str:
 
 
 def scores(page: ImagePage) -> str:
-    """Accuracy, with what to compare it with."""
+    """Accuracy, with the numbers to compare it with."""
     head = "".join(f'<th scope="col">{escape(method)}</th>' for method, _ in page.published)
     groups = (
         '<th scope="col" rowspan="2">Test images</th><th scope="col" rowspan="2" class="ours">This run</th>'
@@ -34,7 +35,7 @@ def scores(page: ImagePage) -> str:
     )
     if page.published:
         groups += f'<th scope="colgroup" colspan="{len(page.published)}" class="group">published</th>'
-    names = f'<th scope="col" class="first">untrained</th><th scope="col">commonest</th>{head}'
+    names = f'<th scope="col" class="first">untrained</th><th scope="col">most frequent</th>{head}'
     cells = "".join(f"<td>{_accuracy(value)}</td>" for _, value in page.published)
     empty = "<td>–</td>" * len(page.published)
     body = _score_row(page.overall, cells) + ("" if page.top5 is None else _score_row(page.top5, empty))
@@ -56,7 +57,7 @@ def _score_row(row: ImageScore, published: str) -> str:
 
 
 def classes(page: ImagePage) -> str:
-    """Bars of accuracy by class, with a mark at the untrained network's."""
+    """Bars of accuracy by class, with a mark for the untrained network."""
     if not page.classes:
         return ""
     legend = (
@@ -85,14 +86,14 @@ def _bar(row: ImageScore) -> str:
 
 
 def neighbors(page: ImagePage) -> str:
-    """Test images and the training images nearest to them; wrong labels are marked by more than a colour."""
+    """Test images and their nearest training images; wrong labels are marked by more than colour."""
     if not page.neighbors:
         return ""
     note = (
-        '<p class="note">Left a test image, its class and what the probe said; beside it the training images whose'
-        " features are nearest, the nearest first. ✗ marks another class than the test image’s.</p>"
+        '<p class="note">Each row shows a test image with its class and the probe’s verdict, then the training images'
+        " with the nearest features, nearest first. ✗ marks a class other than the test image’s.</p>"
     )
-    choice = '<p class="legend"><label><input type="checkbox" id="only-wrong">only mistakes of the probe</label></p>'
+    choice = '<p class="legend"><label><input type="checkbox" id="only-wrong">only the probe’s mistakes</label></p>'
     rows = "".join(map(_neighbor_row, page.neighbors))
     return section(
         "neighbors", "Nearest neighbours", f'<div class="neighbors">{note}{choice}<ul class="rows">{rows}</ul></div>'
@@ -125,5 +126,5 @@ def _accuracy(value: float | None) -> str:
 def _difference(ours: float, floor: float | None, name: str) -> str:
     if floor is None:
         return ""
-    difference = round(100 * ours, 1) - round(100 * floor, 1)  # of the numbers shown, so that a reader's sum agrees
+    difference = round(100 * ours, 1) - round(100 * floor, 1)  # of the numbers shown, so that they add up
     return f"{abs(difference):.1f} points {'above' if difference >= 0 else 'below'} {name}"

@@ -1,4 +1,4 @@
-"""Names for files and for elements of a page, made from any text."""
+"""Names for files and page elements, made from any text."""
 
 import re
 from collections.abc import Iterable
@@ -12,7 +12,7 @@ def slug(text: str) -> str:
 
 
 def unique(names: Iterable[str]) -> list[str]:
-    """The names, a repeated one with a number: different texts can have the same slug."""
+    """The names, with numbers added to repeated ones: different texts can have the same slug."""
     found: dict[str, None] = {}
     for name in names:
         number, candidate = 1, name

@@ -1,4 +1,4 @@
-"""Figure 1 of arXiv 2405.13848, made by running it: an atlas on the left, its Čech nerve on the right, as SVG."""
+"""Figure 1 of arXiv 2405.13848, computed from data: an atlas on the left, its Čech nerve on the right, as SVG."""
 
 import io
 from collections.abc import Sequence
@@ -13,9 +13,9 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 MAX_POINTS = 600
-"""More points show nothing more, and each costs bytes."""
+"""More points would show nothing new, and each costs bytes."""
 _SIDE_VIEW = np.array([[0.94, -0.12], [0.34, 0.34], [0.0, 0.93]])
-"""Where a shape in space is seen from: a little from the side and from above."""
+"""Viewpoint of a shape in space: slightly from the side and from above."""
 
 Floats = NDArray[np.floating]
 Simplices = Sequence[Sequence[int]]
@@ -25,12 +25,12 @@ def nerve_svg(points: Floats, membership: Floats, simplices: Simplices, title: s
     """The figure as text; equal values give equal text.
 
     Points [n, C] are drawn in their plane, from the side, or, beyond three dimensions, along their two main directions.
-    A vertex of the nerve lies in the middle of its chart.
+    A vertex of the nerve lies at the centre of its chart.
     """
     flat = flatten(points)
     colors = matplotlib.colormaps["turbo"](np.linspace(0.05, 0.95, membership.shape[1]))
     text = io.StringIO()
-    # Without a salt the names of elements are random; the date would differ from day to day. A title is no formula.
+    # Without a salt, element names are random; a date would change daily. A title is not a formula.
     style: dict[Any, Any] = {"svg.hashsalt": "manicap", "svg.fonttype": "none", "text.parse_math": False}
     with matplotlib.rc_context(style):
         figure = Figure(figsize=(9, 4.4), layout="constrained")
@@ -45,16 +45,16 @@ def nerve_svg(points: Floats, membership: Floats, simplices: Simplices, title: s
 
 
 def flatten(points: Floats) -> Floats:
-    """Two coordinates a point."""
+    """Two coordinates per point."""
     n, dimension = points.shape
     if dimension <= 2:
         return np.column_stack([points, np.zeros((n, 2 - dimension))])
     if dimension == 3:
         return points @ _SIDE_VIEW
     centred = points - points.mean(0)
-    some = centred[np.linspace(0, n - 1, min(n, 500)).astype(int)]  # enough to know the main directions
+    some = centred[np.linspace(0, n - 1, min(n, 500)).astype(int)]  # enough to find the main directions
     main = np.linalg.svd(some, full_matrices=False)[2][:2].T
-    # The sign of a singular vector is free: the largest entry is made positive.
+    # The sign of a singular vector is arbitrary: the largest entry is made positive.
     main = main * np.sign(main[np.abs(main).argmax(0), [0, 1]])
     projected: Floats = centred @ main
     return projected
@@ -74,7 +74,7 @@ def draw_atlas(axes: Axes, flat: Floats, membership: Floats, colors: Floats) -> 
 
 
 def draw_nerve(axes: Axes, positions: Floats, simplices: Simplices, colors: Floats) -> Axes:
-    """A vertex a chart, an edge where two meet, a shade where three do."""
+    """A vertex per chart, an edge where two meet, a shaded triangle where three do."""
     triangles = [positions[list(simplex)] for simplex in simplices if len(simplex) == 3]
     edges = [positions[list(simplex)] for simplex in simplices if len(simplex) == 2]
     vertices = [simplex[0] for simplex in simplices if len(simplex) == 1]

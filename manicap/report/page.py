@@ -1,10 +1,10 @@
-"""A run's result page: one HTML file that needs nothing else, from plain values.
+"""A run's result page: one self-contained HTML file, built from plain values.
 
     page = RunPage(title="DIM-C+ on Pong", method="dim-c+", rows=(...), overall=ScoreRow(...), ...)
     path.write_text(build_page(page), encoding="utf-8")
 
-Equal values give equal bytes. The page asks the network for nothing (its own policy forbids it), and no text in it is
-ever markup or code. `from_dict(RunPage, json.loads(text))` restores a page saved as JSON by `to_dict`.
+Equal values give equal bytes. The page makes no network requests (its own policy forbids them), and no text in it is
+ever treated as markup or code. `from_dict(RunPage, json.loads(text))` restores a page saved as JSON by `to_dict`.
 """
 
 import json
@@ -93,7 +93,7 @@ def _script_json(value: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """As JSON: None, lists and dicts; a float that is not finite becomes None."""
+    """Values for JSON: None, lists and dicts; a float that is not finite becomes None."""
     if isinstance(value, dict):
         return {name: _plain(item) for name, item in value.items()}
     if isinstance(value, list | tuple):

@@ -1,4 +1,4 @@
-"""How a run is shown, by what was probed for: state variables or classes. A new kind of evaluation adds a line.
+"""How a run is shown, by what was probed: state variables or classes. A new kind of evaluation adds one line.
 
 write_page(run_dir, data_dir)       `report.html`
 job_table(results)                  for the terminal
@@ -22,9 +22,9 @@ from manicap.report.tables import class_table, state_table
 @dataclass(frozen=True)
 class Showing:
     write_page: Callable[[Path, Path], Path]
-    """From a run's directory and the data's to its page."""
+    """From a run's directory and the data directory to the run's page."""
     table: Callable[[Sequence[RunResult]], Table]
-    """Runs that differ in the seed."""
+    """A table of runs that differ only in the seed."""
 
 
 PAGES: dict[type[Evaluation], Showing] = {

@@ -1,4 +1,4 @@
-"""The page of a run, from the files in its directory: `report.html`."""
+"""The page of a run on a game, built from the files in its directory: `report.html`."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -39,7 +39,7 @@ PLAYER_FRAMES = 300
 PROBE_NOTES = {
     "linear": "Probes are linear and see frozen features.",
     "logistic": "Probes are logistic regressions, fitted until they converge, and see frozen features.",
-    "knn": "The training frames nearest to a frame, by frozen features, vote for its values.",
+    "knn": "The training frames with the nearest frozen features vote on the values of a frame.",
 }
 POSITION_FRAMES = 1500
 
@@ -152,13 +152,13 @@ def _facts(result: RunResult) -> tuple[Fact, ...]:
 def _training(result: RunResult) -> str:
     steps, frames = result.training.steps, result.config.collect_steps
     if not steps:
-        return "nothing: the network is as it was initialised"
+        return "nothing: the network keeps its initial weights"
     labels = " with their labels" if result.method == "supervised" else ""
     return f"{frames:,} frames of random play{labels}, {steps:,} steps"
 
 
 def _player(run_dir: Path, result: RunResult, data_dir: Path) -> Player | None:
-    """The longest stretch of test frames, with true and decoded values; None if the store is no longer the same."""
+    """The longest stretch of test frames, with true and decoded values; None if the store has changed since."""
     evaluation = result.evaluation_config
     path = store_path(evaluation.store_config(result.subject, result.seed), data_dir)
     if not path.is_dir():
@@ -167,7 +167,7 @@ def _player(run_dir: Path, result: RunResult, data_dir: Path) -> Player | None:
     if store.fingerprint != result.evaluation.store:
         return None
     predictions = StatePredictions.load(run_dir / "predictions.npz", result.predictions_sha256)
-    # A stretch of one life: rows in order, whatever duplicates were taken out between them.
+    # A stretch of one life: rows in order, even if duplicates were removed between them.
     lives, counts = np.unique(predictions.episodes, return_counts=True)
     shown = np.flatnonzero(predictions.episodes == lives[counts.argmax()])[:PLAYER_FRAMES]
     rows = predictions.rows[shown]
@@ -183,7 +183,7 @@ def _player(run_dir: Path, result: RunResult, data_dir: Path) -> Player | None:
 
 
 def _markers(store: Store, predictions: StatePredictions) -> tuple[Marker, ...]:
-    """Where RAM values lie on the screen, estimated from the frames; objects without a clear map have none."""
+    """Where RAM values appear on the screen, estimated from the frames; objects without a clear map get no marker."""
     some = np.linspace(0, len(predictions.rows) - 1, min(POSITION_FRAMES, len(predictions.rows))).astype(int)
     labels = {name: predictions.true[some, v] for v, name in enumerate(predictions.variables)}
     maps = estimate_positions(np.array(store.frames[predictions.rows[some]]), labels, predictions.variables)

@@ -1,4 +1,4 @@
-"""Gray frames and colour images as small PNG files, and those as text for a page."""
+"""Gray frames and colour images as small PNG files, and as text for a page."""
 
 import base64
 import struct
@@ -12,7 +12,7 @@ _PALETTE, _GRAY, _COLOUR = 3, 0, 2
 
 
 def encode_png(frame: NDArray[np.uint8]) -> bytes:
-    """A gray frame [height, width], exactly. Atari frames have few levels: up to 16 take 1, 2 or 4 bits a pixel."""
+    """A lossless gray frame [height, width]. Atari frames have few levels: up to 16 take 1, 2 or 4 bits per pixel."""
     if frame.ndim != 2 or frame.dtype != np.uint8 or not frame.size:
         raise ValueError(f"encode_png needs a gray frame uint8 [height, width], got {frame.dtype} {frame.shape}")
     height, width = frame.shape
@@ -26,7 +26,7 @@ def encode_png(frame: NDArray[np.uint8]) -> bytes:
 
 
 def encode_colour_png(image: NDArray[np.uint8]) -> bytes:
-    """A colour image [3, height, width], exactly."""
+    """A lossless colour image [3, height, width]."""
     if image.ndim != 3 or len(image) != 3 or image.dtype != np.uint8 or not image.size:
         raise ValueError(f"encode_colour_png needs an image uint8 [3, height, width], got {image.dtype} {image.shape}")
     _, height, width = image.shape
@@ -44,14 +44,14 @@ def image_text(image: NDArray[np.uint8]) -> str:
 
 
 def _file(width: int, height: int, bits: int, colour: int, palette: bytes, rows: NDArray[np.uint8]) -> bytes:
-    unfiltered = np.hstack([np.zeros((height, 1), np.uint8), rows])  # a leading 0: this row is stored as it is
+    unfiltered = np.hstack([np.zeros((height, 1), np.uint8), rows])  # a leading 0: the row is stored unfiltered
     header = struct.pack(">IIBBBBB", width, height, bits, colour, 0, 0, 0)
     body = _chunk(b"IDAT", zlib.compress(unfiltered.tobytes(), 9))
     return _SIGNATURE + _chunk(b"IHDR", header) + palette + body + _chunk(b"IEND", b"")
 
 
 def _pack(indices: NDArray[np.uint8], bits: int) -> NDArray[np.uint8]:
-    """Several pixels a byte, the leftmost in the highest bits; the last byte of a row is filled up with zeros."""
+    """Several pixels per byte, the leftmost in the highest bits; the last byte of a row is padded with zeros."""
     per_byte = 8 // bits
     padded = np.pad(indices, ((0, 0), (0, -indices.shape[1] % per_byte)))
     shifts = np.arange(8 - bits, -1, -bits, dtype=np.uint8)

@@ -16,12 +16,12 @@ def headline(page: RunPage) -> str:
     ours = row.ours.f1
     comparisons = [
         _difference(ours, row.untrained, "an untrained network at the same width"),
-        _difference(ours, row.majority, "always guessing the commonest value"),
+        _difference(ours, row.majority, "always guessing the most frequent value"),
     ]
     said = ", ".join(text for text in comparisons if text)
     sentence = f"Mean F1 over categories: <strong>{number(ours, row.ours.f1_plus_minus)}</strong>"
     stats = [("This run", row.ours, "ours"), ("Untrained, same width", row.untrained, "")]
-    stats += [("Commonest value", row.majority, ""), ("Supervised", row.supervised, "")]
+    stats += [("Most frequent value", row.majority, ""), ("Supervised", row.supervised, "")]
     stats += [(f"Published {item.method}", item.score, "") for item in row.published if item.method == page.method]
     blocks = "".join(
         f'<div class="stat {kind}"><dt>{escape(name)}</dt><dd>{cell(score, "f1")}</dd></div>'
@@ -45,14 +45,14 @@ def facts(page: RunPage | ImagePage) -> str:
 
 
 def scores(page: RunPage) -> str:
-    """Two tables, F1 and accuracy; without styles both are there, one under the other."""
+    """Two tables, F1 and accuracy; without styles both are shown, one below the other."""
     methods = list(dict.fromkeys(item.method for row in (*page.rows, page.overall) for item in row.published))
     source = f" {escape(page.published_source)}" if page.published_source else ""
     note = f"{escape(page.probe_note)} F1 is weighted by how often a value occurs."
     if page.converged is not None:
         note += (
-            " The protocol's probe stops early on features that it learns slowly; the converged probe, a logistic"
-            " regression, tells what is linearly there."
+            " The protocol's early stopping penalises slow-to-fit features; the converged probe, a logistic"
+            " regression, shows what is linearly decodable."
         )
     if methods:
         note += f" Columns under “published” are as printed.{source}"
@@ -72,7 +72,7 @@ def _score_table(page: RunPage, methods: Sequence[str], key: str, label: str) ->
     rows = (*page.rows, page.overall, *([page.converged] if page.converged else []))
     floors = [
         (name, attribute)
-        for name, attribute in (("untrained", "untrained"), ("commonest", "majority"), ("supervised", "supervised"))
+        for name, attribute in (("untrained", "untrained"), ("most frequent", "majority"), ("supervised", "supervised"))
         if any(getattr(row, attribute) is not None for row in rows)
     ]
     groups = '<th scope="col" rowspan="2">Category</th><th scope="col" rowspan="2" class="ours">This run</th>'
@@ -99,7 +99,7 @@ def _score_table(page: RunPage, methods: Sequence[str], key: str, label: str) ->
 
 
 def variables(page: RunPage) -> str:
-    """Bars of F1 with a mark at each floor, and every number beside them."""
+    """Bars of F1 with a mark at each floor and all numbers beside them."""
     if not page.variables:
         return ""
     body = "".join(
@@ -110,19 +110,19 @@ def variables(page: RunPage) -> str:
     legend = (
         '<p class="legend"><span><i class="key-fill"></i>this run</span>'
         '<span><i class="key-mark untrained"></i>untrained, same width</span>'
-        '<span><i class="key-mark majority"></i>commonest value</span></p>'
+        '<span><i class="key-mark majority"></i>most frequent value</span></p>'
     )
     head = (
         '<thead><tr><th scope="col">Variable</th><th scope="col" class="track-head"><span>0</span><span>0.5</span>'
         '<span>1</span></th><th scope="col">F1</th><th scope="col">Accuracy</th><th scope="col">Untrained</th>'
-        '<th scope="col">Commonest</th></tr></thead>'
+        '<th scope="col">Most frequent</th></tr></thead>'
     )
-    note = '<p class="note">F1 of each variable, with a mark where each reference stands.</p>'
+    note = '<p class="note">F1 of each variable, with a mark for each reference.</p>'
     return section("variables", "Scores by variable", f'{note}{legend}<table class="bars">{head}{body}</table>')
 
 
 def _bar(variable: VariableScore) -> str:
-    floors = (("untrained", "Untrained", variable.untrained), ("majority", "Commonest", variable.majority))
+    floors = (("untrained", "Untrained", variable.untrained), ("majority", "Most frequent", variable.majority))
     marks = "".join(
         f'<i class="mark {kind}" style="left:{percent(score.f1)}" title="{name} {number(score.f1)}"></i>'
         for kind, name, score in floors
@@ -133,7 +133,7 @@ def _bar(variable: VariableScore) -> str:
         f'<td class="ours" data-label="F1">{cell(variable.ours, "f1")}</td>'
         f'<td data-label="accuracy">{cell(variable.ours, "accuracy")}</td>'
         f'<td data-label="untrained">{cell(variable.untrained, "f1")}</td>'
-        f'<td data-label="commonest">{cell(variable.majority, "f1")}</td>'
+        f'<td data-label="most frequent">{cell(variable.majority, "f1")}</td>'
     )
     return (
         f'<tr class="bar"><th scope="row">{escape(variable.name)}</th><td class="track-cell" title="{escape(title)}">'
@@ -146,7 +146,7 @@ def charts(page: RunPage | ImagePage) -> str:
     if not page.charts:
         return ""
     figures = "".join(_chart(index, chart) for index, chart in enumerate(page.charts))
-    note = '<p class="note">Point at a curve, or focus it and use the arrow keys, to read its values.</p>'
+    note = '<p class="note">Hover over a curve, or focus it and use the arrow keys, to read its values.</p>'
     return section("curves", "Training", f'{note}<div class="charts">{figures}</div>')
 
 
@@ -178,7 +178,7 @@ def player(page: RunPage) -> str:
 
 
 def number(value: float | None, plus_minus: float | None = None) -> str:
-    """`0.66`, `0.66 ± 0.01`, or a dash for what is not known."""
+    """`0.66`, `0.66 ± 0.01`, or a dash if unknown."""
     if value is None or not math.isfinite(value):
         return "–"
     spread = f" ± {plus_minus:.2f}" if plus_minus is not None and math.isfinite(plus_minus) else ""

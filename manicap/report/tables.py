@@ -1,4 +1,4 @@
-"""Tables for the terminal, from results of runs that differ in the seed."""
+"""Tables for the terminal, from results of runs that differ only in the seed."""
 
 from collections.abc import Callable, Sequence
 from statistics import mean, stdev
@@ -23,7 +23,7 @@ def state_table(results: Sequence[RunResult]) -> Table:
         f" annotations {evaluation.annotation_set}, {evaluation.probe} probe on"
         f" {evaluation.width} features ({first.evaluation_config.probe_input}), seeds {seeds}"
     )
-    # Without inner borders, a terminal of 80 columns holds it.
+    # Without inner borders it fits a terminal of 80 columns.
     table = Table(title=title, box=SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     table.add_column("category", no_wrap=True)
     for name in ("F1", "untrained F1", "majority F1", "accuracy", "untrained accuracy"):
@@ -47,7 +47,7 @@ def state_table(results: Sequence[RunResult]) -> Table:
 
 
 def class_table(results: Sequence[RunResult]) -> Table:
-    """Accuracy over seeds, whole and by class, with the floors and the published numbers."""
+    """Accuracy over seeds, overall and by class, with the floors and the published numbers."""
     first = results[0]
     evaluation = first.evaluation
     seeds = ", ".join(str(result.seed) for result in results)
@@ -74,7 +74,7 @@ def class_table(results: Sequence[RunResult]) -> Table:
     table.add_section()
     row("all", lambda scores: scores.accuracy, style="bold")
     if all(result.evaluation.scores.top5 is not None for result in results):
-        row("all, among the first five", lambda scores: scores.top5 or 0.0)
+        row("all, top-5", lambda scores: scores.top5 or 0.0)
     published = first.published
     if published:
         table.add_section()

@@ -110,8 +110,8 @@ def test_a_page_says_what_the_probe_was_and_what_was_trained(job, data_dir, tmp_
         texts[name] = write_page(run_dir, data_dir).read_text()
     assert "Probes are linear and see frozen features." in texts["linear"]
     assert "Probes are linear" not in texts["knn"] + texts["logistic"]
-    assert "The training frames nearest to a frame, by frozen features, vote for its values." in texts["knn"]
-    assert "nothing: the network is as it was initialised" in texts["logistic"]
+    assert "The training frames with the nearest frozen features vote on the values of a frame." in texts["knn"]
+    assert "nothing: the network keeps its initial weights" in texts["logistic"]
 
 
 def test_another_store_does_not_return_the_old_score(job, data_dir, tmp_path):
@@ -207,7 +207,7 @@ def test_compare_probes_as_the_runs_were_probed_unless_told(job, data_dir, tmp_p
         main(["compare", str(run_dirs[1]), str(other), "--data-dir", str(data_dir)])
     error = capsys.readouterr().err
     assert "probed in different ways: probe knn" in error
-    assert "say how to probe all of them: --probe" in error
+    assert "choose how to probe all of them: --probe" in error
     main(["compare", str(run_dirs[1]), str(other), "--probe", "knn", "--data-dir", str(data_dir), "--threads", "1"])
     assert "st-dim" in capsys.readouterr().out
 

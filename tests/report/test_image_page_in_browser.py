@@ -30,7 +30,7 @@ def page():
         title="cifar10: simclr-c+",
         method="simclr-c+",
         overall=ImageScore("accuracy", 0.523, 0.341, 0.1),
-        top5=ImageScore("among the first five", 0.9, 0.8, 0.5),
+        top5=ImageScore("top-5", 0.9, 0.8, 0.5),
         classes=(ImageScore("cat", 0.4, 0.2, 1.0), ImageScore("ship", 0.6, 0.5, 0.0)),
         published=(("simclr", 0.911), ("simclr-c+", 0.913)),
         published_source="arXiv 2405.13848, Table 2",
@@ -60,7 +60,7 @@ def test_the_numbers_are_there(tab):
     summary = tab.inner_text(".summary")
     assert summary == (
         "Accuracy on test images: 52.3 %, 18.2 points above the same network untrained, 42.3 points above always"
-        " guessing the commonest class."
+        " guessing the most frequent class."
     )
     assert tab.locator(".stat", has_text="Published simclr-c+").locator("dd").inner_text() == "91.3 %"
     assert tab.locator("#scores tbody tr").count() == 2

@@ -138,7 +138,7 @@ def test_what_does_not_fit_together_is_refused(example):
     for change, message in cases:
         with pytest.raises(ValueError, match=message):
             build_page(dataclasses.replace(example, player=dataclasses.replace(example.player, **change)))
-    with pytest.raises(ValueError, match=r"chart 'loss' needs a value a step, got 2 steps and 1 values of 'train'"):
+    with pytest.raises(ValueError, match=r"chart 'loss' needs one value per step, got 2 steps and 1 values of 'train'"):
         build_page(dataclasses.replace(example, charts=(Chart("loss", (Series("train", (1, 2), (0.5,)),)),)))
 
 

@@ -11,12 +11,12 @@ def asset(name: str) -> str:
 
 
 def fill(template: str, **parts: str) -> str:
-    """Put a part in the place of each {{name}}, in one pass: a part which itself reads {{name}} stays as it is."""
+    """Replace each {{name}} by its part, in one pass: a part that itself contains {{name}} is left unchanged."""
     return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match.group(1)], template)
 
 
 def content_policy(script: str) -> str:
-    """What a browser may do with a page: run this one script, draw, and nothing else; no network, no forms."""
+    """What a browser may do with a page: run this one script and draw. No network, no forms."""
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     return (
         "default-src 'none'; base-uri 'none'; form-action 'none'; img-src data:; style-src 'unsafe-inline';"
