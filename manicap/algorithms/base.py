@@ -18,7 +18,7 @@ from manicap.core.registry import Known, Registry
 from manicap.nn.encoders import Encoded, Encoder, ImpalaCNN, NatureCNN
 
 ProbeInput = Literal["output", "backbone"]
-"""`output`: what the method's paper probes; `backbone`: the flattened convolution features, of one width for all."""
+"""`output`: what the method's paper probes; `backbone`: flattened convolutional features, of one width for all."""
 PresetName = Literal["quick", "standard", "paper"]
 CapacityOn = Literal["first", "both"]
 """Which outputs the capacity measures: those of the first frame or view only, as in the paper, or those of both."""

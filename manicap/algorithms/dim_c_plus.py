@@ -6,7 +6,7 @@
     L_local     InfoNCE of the local features at t with those at t+1, mean over positions
     C           mean over heads of the L2-normalised outputs at t, one row per sample
 
-The heads are discarded after training: the probe sees the convolution features.
+The heads are discarded after training: the probe sees the convolutional features.
 """
 
 from dataclasses import dataclass
@@ -52,7 +52,7 @@ class DIMCPlusSettings(Settings):
 
 
 class DIMCPlus(Method):
-    """Heads with one hidden layer on the convolution features, each with its own global term."""
+    """Heads with one hidden layer on the convolutional features, each with its own global term."""
 
     settings_type: ClassVar[type[Settings]] = DIMCPlusSettings
 

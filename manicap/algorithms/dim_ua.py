@@ -68,7 +68,7 @@ class DIMUACPlusSettings(DIMUASettings):
 
 
 class DIMUA(Method):
-    """Charts, linear by default, and a membership on the convolution features."""
+    """Charts, linear by default, and a membership on the convolutional features."""
 
     settings_type: ClassVar[type[Settings]] = DIMUASettings
     inference_parts: ClassVar[tuple[str, ...]] = ("encoder", "heads", "membership")

@@ -22,7 +22,7 @@ class STDIMSettings(Settings):
 
 
 class STDIM(Method):
-    """One linear head on the convolution features; the probe sees its output."""
+    """One linear head on the convolutional features; the probe sees its output."""
 
     settings_type = STDIMSettings
     inference_parts: ClassVar[tuple[str, ...]] = ("encoder", "head")

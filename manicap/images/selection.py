@@ -38,7 +38,7 @@ def open_images(
 ) -> ImageDataset:
     """cifar10 and stl10 live in `data_dir` under their names; anything else is the path of an image folder.
 
-    Training splits are limited to `num_images` (all of them, if there are no more), the same ones whatever the run's
+    Training splits are limited to `num_images` (all of them, if there are fewer), the same ones whatever the run's
     seed: runs differ in what they learn, not in what they learn from. The test split is always complete.
     """
     require_dataset(dataset)
