@@ -165,7 +165,7 @@ def test_every_setting_is_explained(name):
 @pytest.mark.parametrize("name", sorted(METHODS))
 def test_every_method_has_a_page_with_its_command(name, request):
     page = (request.config.rootpath / "docs" / "methods" / f"{name}.md").read_text()
-    command = "pretrain --game pong" if METHODS[name].kind == "frames" else "images --dataset cifar10"
+    command = "pretrain --game pong" if METHODS[name].kind == "frames" else "run --dataset cifar10"
     assert f"manicap {command} --method {name}" in page
     for heading in ("## Deviations", "## Logged parts"):
         assert heading in page
