@@ -1,1 +1,1 @@
-"""Whole jobs and grids of them: collect, pretrain and probe, on one machine or many; the published numbers beside."""
+"""Grids of whole jobs (collect, pretrain and probe) on one machine or many, beside the published numbers."""

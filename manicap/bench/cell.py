@@ -1,4 +1,4 @@
-"""One cell of a grid, from wherever it is: collect, train, probe in every way. What was finished is never done again.
+"""One cell of a grid: collect, train, probe in every way. It resumes where it stopped; finished work is never repeated.
 
     run_cell(Job(cell, execution, runs_dir, data_dir))     -> Outcome
 
@@ -34,16 +34,16 @@ Status = Literal["done", "failed", "busy", "lost"]
 
 @dataclass(frozen=True)
 class Job:
-    """A cell with all that is needed to run it, also in another process or on another machine."""
+    """A cell with everything needed to run it, even in another process or on another machine."""
 
     cell: Cell
     execution: Execution
     runs_dir: Path
     data_dir: Path
     plugins: tuple[str, ...] = ()
-    """Import paths that the caller has named."""
+    """Import paths named by the caller."""
     wait: bool = False
-    """Wait for whoever else works on the cell, instead of reporting it as busy."""
+    """Wait if another process is working on the cell, instead of reporting it as busy."""
 
     @property
     def run_dir(self) -> Path:
@@ -54,20 +54,20 @@ class Job:
 class Outcome:
     cell_name: str
     status: Status
-    """busy: another process has it. lost: the worker is gone without a word (killed, node taken away)."""
+    """busy: another process has it. lost: the worker disappeared (killed, or its node was removed)."""
     error: str = ""
     details: str = ""
     """The traceback of a failure."""
     is_final: bool = False
-    """Trying again would fail alike: a mistake in the config, or a run of other conditions in its directory."""
+    """Retrying would fail again: a mistake in the config, or a run under different conditions in its directory."""
 
 
 Work = Callable[[Job], Outcome]
-"""What an executor calls for every job: a function of a module, so that it can be sent to another process."""
+"""What an executor calls for every job: a module-level function, so that it can be sent to another process."""
 ShowRun = Callable[[Path, Path], Any]
 
 DAMAGE = (UserError, OSError, ValueError, KeyError, TypeError, AttributeError)
-"""What reading a JSON file raises that is cut off, or whose JSON is not what was written."""
+"""What reading raises if a JSON file is truncated, or its content is not what was written."""
 
 
 class _Busy(Exception):
@@ -75,7 +75,7 @@ class _Busy(Exception):
 
 
 def run_cell(job: Job, show: ShowRun | None = None) -> Outcome:
-    """Finish a cell; `show(run_dir, data_dir)` then draws it. A failure is an outcome, an interruption is raised."""
+    """Finish a cell and write its page with `show(run_dir, data_dir)`. Failures are outcomes; interruptions raise."""
 
     def give_way() -> None:
         if not job.wait:
@@ -90,7 +90,7 @@ def run_cell(job: Job, show: ShowRun | None = None) -> Outcome:
                 _run(job)
                 if show is not None:
                     show(job.run_dir, job.data_dir)
-                remove_features(job.run_dir)  # last: while they are there, the cell is not finished
+                remove_features(job.run_dir)  # last: while they exist, the cell is not finished
             (job.run_dir / "error.json").unlink(missing_ok=True)
     except _Busy:
         return Outcome(name, "busy")
@@ -100,14 +100,14 @@ def run_cell(job: Job, show: ShowRun | None = None) -> Outcome:
         return Outcome(name, "failed", str(error), is_final=True)
     except Failure as error:
         return Outcome(name, "failed", str(error))
-    except Exception as error:  # a grid of hundreds of runs must outlive whatever one of them does
+    except Exception as error:  # a grid of hundreds of runs must survive whatever one of them does
         return Outcome(name, "failed", f"{type(error).__name__}: {error}", traceback.format_exc())
     return Outcome(name, "done")
 
 
 def _run(job: Job) -> None:
     config, evaluations, execution = job.cell.config, job.cell.evaluations, job.execution
-    if not (job.run_dir / "encoder.json").is_file():  # what is wrong with any of its probes is said before training
+    if not (job.run_dir / "encoder.json").is_file():  # report mistakes in any of its probes before training
         domain = find_domain(config.domain)
         domain.prepare(config, evaluations, job.data_dir, execution.threads, execution.quiet)
     places = (job.runs_dir, job.data_dir)
@@ -121,7 +121,7 @@ def is_done(cell: Cell, runs_dir: Path) -> bool:
 
 
 def is_current(cell: Cell, runs_dir: Path, data_dir: Path) -> bool:
-    """Done to the end, also what follows the results, and measured on the data that is on this disk, if any is."""
+    """Whether the cell is complete, including what follows the results, and measured on the data on disk, if any."""
     run_dir = runs_dir / cell.name
     if has_features(run_dir):
         return False
@@ -133,7 +133,7 @@ def is_current(cell: Cell, runs_dir: Path, data_dir: Path) -> bool:
 
 
 def measured(run_dir: Path, evaluation: EvaluationConfig) -> RunResult | None:
-    """The result of probing the run's present encoder so, if it was measured. Damaged files count as absent."""
+    """The result of probing the run's current encoder in this way, if measured. Damaged files count as absent."""
     path = result_path(run_dir, evaluation)
     if not path.is_file() or not (run_dir / "encoder.json").is_file():
         return None
@@ -146,7 +146,7 @@ def measured(run_dir: Path, evaluation: EvaluationConfig) -> RunResult | None:
 
 
 def damaged_files(cell: Cell, runs_dir: Path) -> list[Path]:
-    """Files of a cell that cannot be read, so that it counts as not done; of a probed one, also a missing encoder."""
+    """Files of a cell that cannot be read, so that it counts as not done; for a probed cell, also a missing encoder."""
     run_dir = runs_dir / cell.name
     results = [path for path in _result_files(cell, run_dir) if has_result(path)]
     found = [path for path in results if not _is_sound(path)]
@@ -156,7 +156,7 @@ def damaged_files(cell: Cell, runs_dir: Path) -> list[Path]:
 
 
 def damage_notes(cells: Iterable[Cell], runs_dir: Path) -> list[str]:
-    """A sentence for every file that cannot be read: its cell seems not to have been run."""
+    """A sentence for every file that cannot be read, whose cell therefore counts as not done."""
     found = [(cell, path) for cell in cells for path in damaged_files(cell, runs_dir)]
     return [
         f"{path} is {'damaged' if has_result(path) else 'missing'}: {cell.name} counts as not done"
@@ -183,7 +183,7 @@ def _has_sound_description(run_dir: Path) -> bool:
 
 
 def _set_damaged_aside(cell: Cell, runs_dir: Path) -> None:
-    """Keep what cannot be read under another name: it is made again."""
+    """Set aside what cannot be read under another name; it is created again."""
     for path in filter(has_result, damaged_files(cell, runs_dir)):
         path.replace(path.with_name(f"{path.name}.damaged"))
 
@@ -200,7 +200,7 @@ def read_error(run_dir: Path) -> str | None:
     except FileNotFoundError:
         return None
     except DAMAGE:
-        return "error.json, which says why, is damaged"
+        return "error.json, which states the reason, is damaged"
 
 
 def with_wait(job: Job) -> Job:

@@ -17,21 +17,21 @@ from manicap.train.setup import build_optimizer
 
 MEASURED_STEPS = 3
 LONG_SECONDS = 2.0
-"""What takes longer is measured once, or in small."""
+"""Whatever takes longer is measured once, or at a smaller size."""
 SMALL_BATCHES = (2, 8)
 ENCODED_SAMPLES = 64
 NUM_VALUES = 40
-"""Of a label, for methods that learn from labels."""
+"""Values of a label, for methods that learn from labels."""
 
 
 @dataclass(frozen=True)
 class Rates:
-    """Seconds, for one kind of run."""
+    """Seconds for one kind of run."""
 
     step: float
     """A training step."""
     probes: float
-    """All evaluations, the untrained floor included."""
+    """All evaluations, including the untrained floor."""
 
 
 def measure(cell: Cell, device: torch.device) -> Rates:
@@ -41,11 +41,11 @@ def measure(cell: Cell, device: torch.device) -> Rates:
     step = _step_seconds(method, config, device, generator) if method.is_trained else 0.0
     method.eval()
     probes = sum(_evaluation_seconds(method, cell, device, generator))
-    return Rates(step, 2 * probes)  # the untrained floor is encoded and probed alike
+    return Rates(step, 2 * probes)  # the untrained floor is encoded and probed too
 
 
 def build_unset(config: RunConfig, context: MethodContext, device: torch.device) -> Method:
-    """The method with any weights of the usual size: orthogonal ones of large heads would take a minute to compute."""
+    """The method with arbitrary weights of typical size: orthogonal ones for large heads would take a minute."""
     with torch.device("meta"):
         method = find_method(config.method)(config.settings, context)
     method.to_empty(device=device)
@@ -71,7 +71,7 @@ def _samples(method: Method, count: Sequence[int], generator: torch.Generator) -
 
 
 def _step_seconds(method: Method, config: RunConfig, device: torch.device, generator: torch.Generator) -> float:
-    """Of the whole batch; if that would take long, from two small ones: what grows with it, and what does not."""
+    """Seconds per step: of the whole batch or, if that takes long, extrapolated from two small ones."""
     small, larger = SMALL_BATCHES
     few, more = (_seconds(_step(method, config, count, device, generator), device) for count in (small, larger))
     grows = max(0.0, more - few) / (larger - small)
@@ -104,7 +104,7 @@ def _step(
 def _evaluation_seconds(
     method: Method, cell: Cell, device: torch.device, generator: torch.Generator
 ) -> Iterator[float]:
-    """Of each; features that an evaluation shares with one before are not encoded again."""
+    """Seconds of each evaluation; features shared with an earlier one are not encoded again."""
     encoded: set[str] = set()
     samples = _samples(method, (ENCODED_SAMPLES,), generator).to(device)
     for evaluation in cell.evaluations:
@@ -119,7 +119,7 @@ def _evaluation_seconds(
 
 
 def _seconds(call: Callable[[], Any], device: torch.device) -> float:
-    """The fastest of a few calls, of one if that takes long: what else the machine does only adds to them."""
+    """The fastest of a few calls, or of one if that takes long: other load on the machine only adds time."""
     found: list[float] = []
     while len(found) < MEASURED_STEPS + 1 and sum(found) < LONG_SECONDS:
         start = time.perf_counter()

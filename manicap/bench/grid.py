@@ -1,4 +1,4 @@
-"""A grid file: which runs, over which seeds, probed in which ways. Runs that are equal are one run.
+"""A grid file: which runs, over which seeds, probed in which ways. Identical runs are run once.
 
     title    = "Capacity on three games"
     datasets = ["pong", "breakout", "freeway"]      # or ["paper-games"]
@@ -12,14 +12,14 @@
     [probe]                                         # any setting of an evaluation, for all of them
     probe_steps = 6000
 
-    [[evaluations]]                                 # a trained encoder is probed in all these ways
+    [[evaluations]]                                 # every trained encoder is probed in each of these ways
     probe_input = "output"
     [[evaluations]]
     probe_input = "backbone"
 
-    [[variants]]                                    # a column more: a method with settings of its own
+    [[variants]]                                    # an extra column: a method with its own settings
     method  = "dim-c+"
-    epsilon = [0.0, 5e-3]                           # a list makes a column of each value; several lists go side by side
+    epsilon = [0.0, 5e-3]                           # a list makes one column per value; several lists are paired
 
 `docs/grids.md` explains all keys.
 """
@@ -46,34 +46,34 @@ from manicap.train.device import DeviceName, Precision
 
 OWN_GRIDS = Path(__file__).parent.parent / "grids"
 NOT_OVERRIDDEN = ("domain", "game", "dataset", "method", "seed", "settings")
-"""Fields of a run that the grid's lists decide."""
+"""Fields of a run that the grid's lists determine."""
 
 
 @dataclass(frozen=True)
 class GridExecution:
-    """How the runs of a grid are executed. Only `threads`, `device` and `precision` touch the bytes of a result."""
+    """How the runs of a grid are executed. Only `threads`, `device` and `precision` affect the bits of a result."""
 
     threads: Threads | None = None
-    """CPU threads of a run; the cores are divided if absent. Results differ in the last bits between counts."""
+    """CPU threads per run; the cores are divided if omitted. Results depend on the count in their last bits."""
     gpus: Annotated[float, Range(0, 1024)] = 0.0
-    """GPUs of a run, on Ray; a half puts two runs on one."""
+    """GPUs per run on Ray; 0.5 puts two runs on one GPU."""
     device: DeviceName = "auto"
-    """auto takes a GPU if there is one."""
+    """Device; auto uses a GPU if there is one."""
     precision: Precision = "auto"
-    """auto: bfloat16 on a GPU, float32 on a CPU."""
+    """Precision; auto is bfloat16 on a GPU and float32 on a CPU."""
     checkpoint_seconds: NonNegative = 60.0
-    """Time between checkpoints: what a lost worker costs at most."""
+    """Seconds between checkpoints: the most that a lost worker costs."""
     retries: Annotated[int, Range(0, 1000)] = 1
-    """How often a failed cell is tried again before its error is recorded."""
+    """How often a failed cell is retried before its error is recorded."""
 
 
 @dataclass(frozen=True)
 class GridFile:
-    """The file as it is written."""
+    """The file as written."""
 
     datasets: tuple[str, ...]
     domain: str | None = None
-    """What is learned from; if absent, the domain that yields the samples of its methods."""
+    """What to learn from; if omitted, the domain that yields the samples of its methods."""
     methods: tuple[str, ...] = ()
     seeds: Seeds = (0,)
     preset: PresetName = "quick"
@@ -81,9 +81,9 @@ class GridFile:
     note: str = ""
     """What a reader of the report should know."""
     hours: NonNegative | None = None
-    """What the file promises to take on two cores."""
+    """Stated duration on two cores."""
     baseline: str | None = None
-    """Column that the others are compared with; the first if absent."""
+    """Column to compare the others with; the first if omitted."""
     run: dict = field(default_factory=dict)
     probe: dict = field(default_factory=dict)
     evaluations: tuple[dict, ...] = ()
@@ -99,7 +99,7 @@ class Column:
     method: str
     overrides: Mapping[str, Any]
     sweep: str | None = None
-    """`epsilon`, or `num_heads x units`: what varies over the columns of the same variant."""
+    """`epsilon`, or `num_heads x units`: what varies across the columns of the same variant."""
     point: tuple[Any, ...] = ()
     """This column's values of what varies."""
 
@@ -125,11 +125,11 @@ class Grid:
     columns: tuple[Column, ...]
     evaluations: Mapping[str, EvaluationConfig]
     places: Mapping[tuple[str, str, int], Cell]
-    """(dataset, column label, seed) to the cell; columns that ask for the same run share its cell."""
+    """Cells by (dataset, column label, seed); columns that ask for the same run share its cell."""
 
     @property
     def cells(self) -> tuple[Cell, ...]:
-        """Every run once. Seeds come one after the other: the first makes a whole table."""
+        """Every run once, seed by seed, so that the first seed completes a whole table."""
         return tuple({cell.name: cell for cell in self.places.values()}.values())
 
     @property
@@ -147,15 +147,15 @@ class Grid:
 
 
 def read_grid(path: Path) -> Grid:
-    """The grid of a file, or of a name that comes with the package; one `UserError` with everything wrong in it."""
+    """Read the grid of a file, or an included one by name; raise one `UserError` with everything wrong in it."""
     found = OWN_GRIDS / f"{path}.toml" if str(path) in own_grids() and not path.exists() else path
     if not os.path.lexists(found) and not path.suffix:
-        raise UserError(f"{unknown_choice('grid', str(path), own_grids())}, or give the path of a file")
+        raise UserError(f"{unknown_choice('grid', str(path), own_grids())}; or give the path of a file")
     return build_grid(read_toml_table(found, "grid file"), found.stem, source=str(found))
 
 
 def own_grids() -> list[str]:
-    """Names of the grids that come with the package: the paper's tables and figures, and small versions of them."""
+    """Names of the grids included with the package: the paper's tables and figures, and small versions of them."""
     return sorted(path.stem for path in OWN_GRIDS.glob("*.toml"))
 
 
@@ -188,7 +188,7 @@ def build_grid(values: Mapping[str, Any], name: str, source: str = "grid") -> Gr
 
 
 def _read_file(values: Mapping[str, Any], problems: list[str]) -> GridFile:
-    """The file with what can be read of it: a wrong key is noted and left out, so that later checks see the rest."""
+    """The readable part of the file: a wrong key is recorded and left out, so that later checks see the rest."""
     known = {item.name for item in dataclasses.fields(GridFile)}
     sound: dict[str, Any] = {"datasets": ()}
     for key, value in values.items():
@@ -210,13 +210,13 @@ def _read_file(values: Mapping[str, Any], problems: list[str]) -> GridFile:
 
 
 def _domain(file: GridFile, columns: Sequence[Column], problems: list[str]) -> str:
-    """The file's; or one that yields the samples of all its methods."""
+    """The file's domain, or one that yields the samples of all its methods."""
     by_kind: dict[str, list[str]] = {}
     for column in columns:
         by_kind.setdefault(find_method(column.method).kind, []).append(column.method)
     if len(by_kind) > 1:
         told = "; ".join(f"{', '.join(dict.fromkeys(names))} from {kind}" for kind, names in by_kind.items())
-        problems.append(f"the methods of a grid learn from one kind of samples: {told}")
+        problems.append(f"all methods of a grid must learn from the same kind of samples: {told}")
     kind = next(iter(by_kind), "frames")
     yielding = next(name for name, found in loadable_domains() if kind in found.kinds)
     if file.domain is None:
@@ -242,7 +242,7 @@ def _datasets(file: GridFile, domain: Domain, problems: list[str]) -> tuple[str,
         try:
             found.append(domain.find_subject(name))
         except UserError as error:
-            lists = f", or {', '.join(known)} for all of a list" if known else ""
+            lists = f", or the name of a list: {', '.join(known)}" if known else ""
             problems.append(f"{error}{lists}")
     return tuple(dict.fromkeys(found))
 
@@ -264,7 +264,7 @@ def _columns(file: GridFile, problems: list[str]) -> tuple[Column, ...]:
 def _variant_columns(
     variant: Mapping[str, Any], place: str, domain: str | None, problems: list[str]
 ) -> Iterator[Column]:
-    """A column per value of the variant's lists, or one."""
+    """One column per value of the variant's lists, or a single one."""
     overrides = {key: value for key, value in variant.items() if key not in ("method", "label")}
     method, label = variant.get("method"), variant.get("label")
     if not isinstance(method, str):
@@ -285,7 +285,7 @@ def _variant_columns(
     lengths = {len(value) for value in lists.values()}
     if len(lengths) > 1:
         told = ", ".join(f"{key} has {len(value)}" for key, value in lists.items())
-        problems.append(f"the lists of {place} go side by side and must have one length: {told}")
+        problems.append(f"the lists of {place} are paired and must have the same length: {told}")
         return
     for index in range(lengths.pop() if lengths else 1):
         chosen = {key: value[index] if key in lists else value for key, value in overrides.items()}
@@ -297,7 +297,7 @@ def _variant_columns(
 
 
 def _evaluations(file: GridFile, domain: Domain, problems: list[str]) -> dict[str, EvaluationConfig]:
-    """By name: the file's, or what sets each apart from the preset's."""
+    """Evaluations by name: the name in the file, or one made of what differs from the preset."""
     plain = domain.preset_evaluation(file.preset)
     inherited = {key: file.run[key] for key in domain.shared_fields if key in file.run}
     found: dict[str, EvaluationConfig] = {}
@@ -325,7 +325,7 @@ def _require_text(value: Any, place: str, problems: list[str]) -> None:
 
 
 def _told(values: Mapping[str, Any]) -> list[str]:
-    """The values that a name is made of; a number is told with what it counts."""
+    """The values that a name is made of; a number is preceded by its key."""
     others = [(key, value) for key, value in values.items() if key != "probe_input"]
     return [value if isinstance(value, str) else f"{key.replace('_', ' ')} {value}" for key, value in others]
 
@@ -335,7 +335,7 @@ def _short(value: Any) -> str:
 
 
 def _check_run_keys(file: GridFile, columns: Sequence[Column], domain: str, problems: list[str]) -> None:
-    """A setting under [run] belongs to runs, or to at least one of the grid's methods."""
+    """A setting under [run] must belong to runs, or to at least one of the grid's methods."""
     known: set[str] = set()
     for column in columns:
         known |= {*_run_names(domain, column.method), *(_settings_names(column.method, []) or ())}
@@ -349,7 +349,7 @@ def _check_run_keys(file: GridFile, columns: Sequence[Column], domain: str, prob
 def _config(
     file: GridFile, domain: Domain, dataset: str, column: Column, seed: int, problems: list[str]
 ) -> RunConfig | None:
-    """The preset's config, with what [run] and then the column change in it."""
+    """The preset's config, with the changes of [run] and then of the column."""
     name = file.domain or domain.name
     preset = domain.preset(file.preset, dataset, column.method, {**file.run, **column.overrides})
     values = {**to_dict(preset), "seed": seed}
@@ -379,14 +379,14 @@ def _yielding(method: str) -> str | None:
 
 
 def _run_names(domain: str | None, method: str) -> frozenset[str]:
-    """Fields of a run that a grid may set; none where no domain yields what the method learns from."""
+    """Fields of a run that a grid may set; empty if no domain yields what the method learns from."""
     if domain is None or find_method(method).kind not in find_domain(domain).kinds:
         return frozenset()
     return frozenset(item.name for item in dataclasses.fields(_config_type(domain, method))) - {*NOT_OVERRIDDEN}
 
 
 def _settings_names(method: str, problems: list[str]) -> frozenset[str] | None:
-    """Names of the method's own settings; None, and a problem noted, for a method that does not exist."""
+    """Names of the method's own settings; None, with a problem recorded, for a method that does not exist."""
     try:
         return frozenset(item.name for item in dataclasses.fields(find_method(method).settings_type))
     except UserError as error:

@@ -1,7 +1,8 @@
-"""What a grid will cost, from a few measured steps: each column's training step, its encoder, its probe, the emulator.
+"""The cost of a grid, from a few measured steps: each column's training step, its encoder, its probe, the emulator.
 
-Runs take the steps they are allowed; early stopping can only shorten them. A linear probe is taken to stop after
-`PROBE_EPOCHS` epochs. Stores are counted once. Steps are measured on random frames, which cost what real ones do.
+Runs are assumed to take all the steps they are allowed; early stopping can only shorten them. A linear probe is assumed
+to stop after `PROBE_EPOCHS` epochs. Stores are counted once. Steps are measured on random frames, which cost as much as
+real ones.
 """
 
 from collections.abc import Callable, Mapping
@@ -20,7 +21,7 @@ from manicap.train.setup import count_steps
 
 @dataclass(frozen=True)
 class Plan:
-    """Hours of all that is left, one run after the other."""
+    """Hours for everything that is left, one run after another."""
 
     num_cells: int
     num_done: int
@@ -74,10 +75,10 @@ def plan_grid(
 
 
 def num_steps(config: RunConfig, data_dir: Path) -> int:
-    """Training steps at most, counted as the training counts them."""
+    """Maximum number of training steps, counted as in training."""
     return count_steps(config, find_domain(config.domain).samples_per_epoch(config, data_dir))
 
 
 def kind_of(config: RunConfig) -> str:
-    """Runs of a kind cost the same: all but the game and the seed."""
+    """Runs of one kind cost the same: they differ only in game and seed."""
     return str({key: value for key, value in to_dict(config).items() if key not in ("game", "seed")})

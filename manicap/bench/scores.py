@@ -1,4 +1,4 @@
-"""The scores of a grid's runs, read from their results: what a report is made of. What was not run is not there."""
+"""The scores of a grid's runs, read from their results, for its report. What was not run is missing."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -22,9 +22,9 @@ class RunScore:
     evaluation: str
     """Name of the way of probing."""
     metrics: Mapping[str, float]
-    """As the domain measures them: f1 and accuracy, or accuracy and top5."""
+    """The domain's metrics: f1 and accuracy, or accuracy and top5."""
     width: int
-    """Features that the probe saw."""
+    """Number of features that the probe saw."""
     steps: int
     run_name: str
 
@@ -45,11 +45,11 @@ class GridScores:
     scores: tuple[RunScore, ...]
     curves: tuple[Curve, ...]
     errors: Mapping[str, str]
-    """Run name to the error it ended with."""
+    """Errors of failed runs, by run name."""
     lost_curves: Mapping[str, str]
-    """Name of a measured run to why its log cannot be read: its scores stand, its curve is left out."""
+    """Why the log of a measured run cannot be read, by run name: its scores are valid, its curve is left out."""
     differences: tuple[str, ...]
-    """From the paper's setting, of the columns that are methods as they are, each probed in the way nearest to it."""
+    """Differences from the paper's setting, for the columns that are plain methods, each in its closest evaluation."""
 
 
 def gather_scores(grid: Grid, runs_dir: Path) -> GridScores:
@@ -69,7 +69,7 @@ def gather_scores(grid: Grid, runs_dir: Path) -> GridScores:
         if found[0][1] is not None:
             try:
                 curves += _curve(dataset, label, seed, run_dir)
-            except UserError as damage:  # a report of hundreds of runs is not given up for one curve
+            except UserError as damage:  # one curve must not prevent a report of hundreds of runs
                 lost_curves[cell.name] = str(damage)
             if label in plain:
                 told = (differences_from_paper(result, len(grid.file.seeds)) for result in results)
@@ -86,7 +86,7 @@ def _score(dataset: str, label: str, seed: int, name: str, result: RunResult, ru
 
 
 def _curve(dataset: str, label: str, seed: int, run_dir: Path) -> Sequence[Curve]:
-    """None for a run that is not trained."""
+    """None for a method that is not trained."""
     lines = read_log(run_dir, METRICS, "val")
     if not lines:
         return ()

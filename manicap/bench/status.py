@@ -1,4 +1,4 @@
-"""Where every cell of a grid is, read from its directory; safe while others work on it."""
+"""The state of every cell of a grid, read from its directory; safe while others work on it."""
 
 import fcntl
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ State = Literal["done", "running", "stopped", "failed", "left"]
 class CellStatus:
     cell: Cell
     state: State
-    """stopped: begun, and nobody works on it now."""
+    """stopped: started, but nobody is working on it now."""
     detail: str = ""
 
 
@@ -34,7 +34,7 @@ def cell_status(cell: Cell, runs_dir: Path) -> CellStatus:
     damaged = damaged_files(cell, runs_dir)
     if damaged:
         return CellStatus(
-            cell, "stopped", f"damaged or missing, to be made again: {', '.join(path.name for path in damaged)}"
+            cell, "stopped", f"damaged or missing, will be created again: {', '.join(path.name for path in damaged)}"
         )
     error = read_error(run_dir)
     if error is not None:
@@ -45,19 +45,19 @@ def cell_status(cell: Cell, runs_dir: Path) -> CellStatus:
 
 
 def progress(cell: Cell, run_dir: Path) -> str:
-    """`step 120 of 600`, from the last checkpoint, or how many ways of probing are measured."""
+    """`step 120 of 600`, from the last checkpoint, or how many ways of probing are done."""
     if (run_dir / "encoder.json").is_file():
         done = sum(measured(run_dir, evaluation) is not None for evaluation in cell.evaluations)
         return f"trained, probed in {done} of {len(cell.evaluations)} ways"
     step = CheckpointStore(run_dir / CHECKPOINTS).newest_step()
     if step is None:
-        return "no sound checkpoint yet"
+        return "no intact checkpoint yet"
     limit = f" of {cell.config.max_steps:,}" if cell.config.max_steps is not None else ""
     return f"checkpoint at step {step:,}{limit}"
 
 
 def is_locked(path: Path) -> bool:
-    """Whether somebody holds a cell's lock. A worker that asks in the same instant takes the cell a round later."""
+    """Whether somebody holds a cell's lock. A worker that asks at the same instant gets the cell one round later."""
     try:
         file = path.open()
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""What is wrong with a job, found before the hours of training: one place for `run` and the cells of a grid."""
+"""Checks of a job before hours of training, in one place for `run` and the cells of a grid."""
 
 from collections.abc import Sequence
 
@@ -10,16 +10,16 @@ from manicap.domains.run_config import RunConfig
 
 
 def check_job(config: RunConfig, evaluations: Sequence[EvaluationConfig]) -> None:
-    """One `UserError` with everything that the settings of a run and of its probes have wrong."""
+    """Raise one `UserError` with everything wrong in the settings of a run and of its probes."""
     problems = job_problems(config, evaluations)
     if problems:
         raise UserError("; ".join(problems))
 
 
 def job_problems(config: RunConfig, evaluations: Sequence[EvaluationConfig]) -> list[str]:
-    """Of the settings alone, in milliseconds."""
+    """Problems of the settings alone; takes milliseconds."""
     found = [problem for each in (config, *evaluations) for problem in config_problems(each)]
     domain = find_domain(config.domain)
-    for evaluation in () if found else evaluations:  # of values that are sound one by one: do they go together?
+    for evaluation in () if found else evaluations:  # values that are valid one by one may not go together
         found += domain.problems(config, evaluation)
     return list(dict.fromkeys(found))

@@ -1,4 +1,4 @@
-"""Finished runs side by side: how they were probed, what must agree before anything is probed, and the comparison."""
+"""Compare finished runs: how they were probed, what must agree before anything is probed, and the comparison."""
 
 from collections import defaultdict
 from collections.abc import Collection, Sequence
@@ -30,7 +30,7 @@ def compare_runs(
     threads: int | None = None,
     quiet: bool = False,
 ) -> Comparison:
-    """Probe the runs where they have not been, and compare. What cannot be ranked is refused before any probing."""
+    """Probe the runs where necessary, and compare. Runs that cannot be ranked are refused before any probing."""
     require_runs(tuple(run_dirs))
     check_config(evaluation)
     domain = domain_of(run_dirs)
@@ -50,7 +50,7 @@ def compare_runs(
 
 
 def domain_of(run_dirs: Sequence[Path]) -> Domain:
-    """What all of the runs learned from."""
+    """The domain that all runs learned from."""
     by_domain: dict[str, Path] = {}
     for run_dir in run_dirs:
         by_domain.setdefault(FinishedRun(run_dir).config.domain, run_dir)
@@ -61,9 +61,9 @@ def domain_of(run_dirs: Sequence[Path]) -> Domain:
 
 
 def evaluation_of(run_dirs: Sequence[Path], told: Collection[str] = ()) -> EvaluationConfig:
-    """How the runs' own jobs probed them; the default for runs that were not. Where they differ, the caller must say.
+    """How the runs' own jobs probed them, or the default if they did not. Where runs differ, the caller must choose.
 
-    `told` are the settings that the caller chooses itself.
+    `told` holds the settings chosen by the caller.
     """
     domain = domain_of(run_dirs)
     found: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
@@ -82,7 +82,7 @@ def evaluation_of(run_dirs: Sequence[Path], told: Collection[str] = ()) -> Evalu
             for key, by_value in apart.items()
         )
         flags = " ".join(f"--{key.replace('_', '-')}" for key in apart)
-        raise UserError(f"the runs were probed in different ways: {ways}; say how to probe all of them: {flags}")
+        raise UserError(f"the runs were probed in different ways: {ways}; choose how to probe all of them: {flags}")
     return from_dict(domain.evaluation_type, values)
 
 
@@ -107,7 +107,7 @@ def measured(result: RunResult) -> Measured:
 
 
 def _planned(run: FinishedRun, evaluation: EvaluationConfig) -> Measured:
-    """What is known of a result before it is measured."""
+    """What is known about a result before it is measured."""
     config = run.config
     context = described_context(run.description)
     width = feature_width(config.method, config.settings, evaluation.probe_input, context)

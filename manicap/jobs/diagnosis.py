@@ -21,15 +21,13 @@ def diagnose_run(
 ) -> RunDiagnosis:
     """Measure a finished run, write `diagnostics.json` beside it, and return what it holds.
 
-    `config` says what to measure on; its domain's default if absent.
+    `config` says what to measure on; the domain's default if omitted.
     """
     run = FinishedRun(run_dir)
     domain = find_domain(run.config.domain)
     config = domain.diagnosis_type() if config is None else config
     if not isinstance(config, domain.diagnosis_type):
-        raise UserError(
-            f"{run_dir} is a run on {domain.title}, which is measured on a {domain.diagnosis_type.__name__}"
-        )
+        raise UserError(f"{run_dir} is a run on {domain.title}, which requires a {domain.diagnosis_type.__name__}")
     check_config(config)
     set_threads(threads)
     found: RunDiagnosis = domain.diagnose(run, run.config, config, data_dir, quiet)

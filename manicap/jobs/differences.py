@@ -1,7 +1,7 @@
-"""What separates a result from the setting of the published numbers: nobody shall take a quick run for a reproduction.
+"""How a result differs from the setting of the published numbers, so that nobody takes a quick run for a reproduction.
 
 Every field of the run's config, of its method's settings and of the evaluation's config is compared with the paper's.
-Fields that need not agree are listed here; one that is added to a config is compared without being mentioned.
+Fields that need not agree are listed here; a field added to a config is compared automatically.
 """
 
 from collections.abc import Iterable, Mapping
@@ -16,18 +16,18 @@ NOT_COMPARED_RUN = {
     "dataset": "which run it is",
     "method": "which run it is",
     "seed": "which run it is",
-    "annotation_set": "labels to learn from, which no method of the paper does",
+    "annotation_set": "labels to learn from, which no method of the paper uses",
 }
 NOT_COMPARED_EVALUATION = {
-    "neighbors": "of the probe knn, which is not the paper's: that is told",
+    "neighbors": "of the knn probe, whose difference from the paper's probe is already listed",
     "neighbor_temperature": "likewise",
 }
 PAPER_PRECISION = "float32"
-"""A Tesla V100 has no bfloat16, and the codes do not ask for float16."""
+"""A Tesla V100 has no bfloat16, and the published code does not use float16."""
 
 
 def differences_from_paper(result: RunResult, num_seeds: int) -> list[str]:
-    """Every setting that is not the paper's, in words; none for a result that the paper has no number for."""
+    """Every setting that is not the paper's, in words; empty for a result that the paper has no number for."""
     domain = result.domain
     paper = domain.paper_setting(result.config.full_subject, result.method)
     if paper is None:
@@ -48,7 +48,7 @@ def differences_from_paper(result: RunResult, num_seeds: int) -> list[str]:
 
 
 def setting_sentence(result: RunResult) -> str:
-    """How a result with its `differences_from_paper` stands to the published numbers, for people."""
+    """One sentence on how a result, with its `differences_from_paper`, relates to the published numbers."""
     subject = result.config.full_subject
     if result.domain.paper_setting(subject, result.method) is None:
         return f"{PAPER} has no number for {result.method} on {subject}."
@@ -69,7 +69,7 @@ def _differing(
 
 
 def _flat(values: Mapping[str, Any]) -> dict[str, Any]:
-    """A run's settings with its method's beside them."""
+    """A run's settings together with its method's."""
     flat = {key: value for key, value in values.items() if key not in ("settings", "protocol")}
     flat |= {"pretraining_protocol": values.get("protocol")}  # the evaluation has one of its own
     return flat | {f"settings.{key}": value for key, value in values["settings"].items()}

@@ -24,7 +24,7 @@ def run_membership(
     membership = getattr(encoder.method, "membership", None)
     if not isinstance(membership, Membership):
         raise UserError(
-            f"{run_dir} has no chart membership: it was trained by {run.config.method}; the methods with one are"
+            f"{run_dir} has no chart membership: it was trained with {run.config.method}; the methods that have one are"
             " dim-ua, dim-ua-weighted and dim-uac+"
         )
     features = find_domain(run.config.domain).test_features(run.config, encoder, probe_steps, data_dir, quiet)

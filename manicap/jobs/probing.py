@@ -1,8 +1,8 @@
-"""Probing the encoder of a finished run; each way of probing is measured once and kept beside the run.
+"""Probe the encoder of a finished run. Each way of probing is measured once and kept in the run's directory.
 
 runs/<name>/results/<hash>.json    scores, and everything they depend on
-runs/<name>/results/<hash>.npz     what the probe said of every test sample
-runs/<name>/features/              features, while there are probes to come
+runs/<name>/results/<hash>.npz     the probe's predictions for all test samples
+runs/<name>/features/              features, as long as there are more probes to come
 """
 
 import sys
@@ -31,9 +31,9 @@ def probe(
     threads: int | None = None,
     quiet: bool = False,
 ) -> RunResult:
-    """The result of probing a finished run so; read if it was measured before, measured otherwise.
+    """The result of probing a finished run in this way, read from disk if it was already measured.
 
-    The floors are the commonest answer, and the same network as it was initialised, probed alike.
+    The floors are the most frequent answer and the same network as initialised, probed in the same way.
     """
     check_config(evaluation)
     run, path = FinishedRun(run_dir), result_path(run_dir, evaluation)
@@ -78,13 +78,13 @@ def result_path(run_dir: Path, evaluation: EvaluationConfig) -> Path:
 
 
 def known_result(path: Path, encoder: str) -> RunResult | None:
-    """The result of this encoder that was measured before, whole; a damaged one is measured again."""
+    """The earlier result of this encoder, if it is intact; a damaged one is measured again."""
     if not path.is_file():
         return None
     try:
         result, labels = RunResult.read(path), path.with_suffix(".npz")
     except UserError as error:
-        print(f"measured again: {error}", file=sys.stderr)
+        print(f"measuring again: {error}", file=sys.stderr)
         return None
     if result.encoder != encoder or not labels.is_file():
         return None
@@ -96,6 +96,6 @@ def _versions() -> dict[str, str]:
     for name in VERSIONS:
         try:
             found[name] = version(name)
-        except PackageNotFoundError:  # of a domain that is not installed
+        except PackageNotFoundError:  # the package of a domain that is not installed
             continue
     return found

@@ -1,4 +1,4 @@
-"""The main job: prepare, train, probe, show. Finished stages are found and skipped, an interrupted one is resumed."""
+"""The main job: prepare, train, probe, show. Finished stages are skipped, an interrupted one is resumed."""
 
 import sys
 from collections.abc import Callable, Sequence
@@ -24,7 +24,7 @@ from manicap.train.loop import pretrain
 from manicap.train.setup import Execution
 
 Show = Callable[[Path, Path], Any]
-"""From a run's directory and the data's to its page."""
+"""Writes the page of a run, from the run's directory and the data directory."""
 
 
 def run_job(
@@ -38,11 +38,11 @@ def run_job(
     keep_features: bool = False,
     show: Show | None = None,
 ) -> list[Path]:
-    """Train and probe `config` for every seed; each run's directory ends with `result.json` and its page.
+    """Train and probe `config` for every seed; each run's directory then holds `result.json` and its page.
 
     `options` are the domain's own: what else to measure and show beside the scores. `keep_features` leaves the features
-    on disk for probes to come. What is wrong with the probing is said before anything is trained. Under torchrun all
-    processes train and the first one probes; the others get an empty list.
+    on disk for further probes. Mistakes in the evaluation are reported before anything is trained. Under torchrun all
+    processes train and the first one probes; the others return an empty list.
     """
     domain = find_domain(config.domain)
     companions = () if options is None else domain.companions(config, evaluation, options)
@@ -79,13 +79,13 @@ def run_job(
 def trained(
     config: RunConfig, evaluations: Sequence[EvaluationConfig], execution: Execution, runs_dir: Path, data_dir: Path
 ) -> Path:
-    """The directory of the run, trained: prepared and trained if it has to be, resumed, or found finished."""
+    """The directory of the trained run: prepared, trained or resumed if necessary."""
     run_dir = runs_dir / config.run_name
     if is_first_process():
         require_same_data(config, run_dir, data_dir)
         is_trained = (run_dir / "encoder.json").is_file()
         if not execution.quiet:
-            print(f"{run_dir}: {'trained before' if is_trained else 'training'}", file=sys.stderr)
+            print(f"{run_dir}: {'already trained' if is_trained else 'training'}", file=sys.stderr)
         if not is_trained:
             domain = find_domain(config.domain)
             domain.prepare(config, evaluations, data_dir, execution.threads, execution.quiet)
@@ -93,7 +93,7 @@ def trained(
 
 
 def keep(result: RunResult, run_dir: Path) -> None:
-    """`result.json` and `predictions.npz`: the run's own result, beside those of other ways of probing."""
+    """Write `result.json` and `predictions.npz`: the run's own result, beside those of other ways of probing."""
     result.write(run_dir / "result.json")
     predictions = result_path(run_dir, result.evaluation_config).with_suffix(".npz")
     atomic_write(run_dir / "predictions.npz", predictions.read_bytes())

@@ -1,7 +1,7 @@
-"""What was learned and measured is told only of the data it was learned and measured on.
+"""Results are reported only for the data on which they were learned and measured.
 
-A finished run and its results carry fingerprints of their data, which are compared with the data on this disk. Where it
-is not on this disk there is nothing to compare, and what is kept stands for the data that it names.
+A finished run and its results carry fingerprints of their data, which are compared with the data on disk. If the data
+is not on disk there is nothing to compare, and the results stand for the data that they name.
 """
 
 from pathlib import Path
@@ -15,13 +15,13 @@ from manicap.train.encoder_files import read_description
 
 
 def is_of_data(result: RunResult, config: RunConfig, evaluation: EvaluationConfig, data_dir: Path) -> bool:
-    """Whether a result was measured on the data on disk, or there is none there."""
+    """Whether a result was measured on the data on disk, or there is no data on disk."""
     now = find_domain(config.domain).probing_fingerprint(config, evaluation, data_dir)
     return now is None or now == result.evaluation.store
 
 
 def require_same_data(config: RunConfig, run_dir: Path, data_dir: Path) -> None:
-    """Refuse a finished run whose training data have changed since: its scores would be told of other data."""
+    """Refuse a finished run whose training data has changed since: its scores would refer to different data."""
     if not (run_dir / "encoder.json").is_file():
         return
     now = find_domain(config.domain).training_fingerprint(config, data_dir)
@@ -29,5 +29,5 @@ def require_same_data(config: RunConfig, run_dir: Path, data_dir: Path) -> None:
     if now is not None and now != before:
         raise UserError(
             f"the data of {run_dir} has changed since the run was trained on it (fingerprint {before}, now {now});"
-            " put the old data back, or remove the run's directory to train it again"
+            " restore the old data, or remove the run's directory to train it again"
         )

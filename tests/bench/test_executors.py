@@ -178,12 +178,12 @@ def test_other_damaged_files_stop_neither_status_nor_report(serial, tmp_path):
     (run_dir / "checkpoints" / "step-00000009.json").write_text("{")
     missing = f"{run_dir / 'encoder.json'} is missing: {run_dir.name} counts as not done"
     assert damage_notes(grid.cells, tmp_path) == [missing]
-    assert grid_status(grid, tmp_path)[1].detail == "damaged or missing, to be made again: encoder.json"
+    assert grid_status(grid, tmp_path)[1].detail == "damaged or missing, will be created again: encoder.json"
     shutil.rmtree(run_dir / "results")
     (run_dir / "error.json").write_text("{")
-    assert grid_status(grid, tmp_path)[1].detail == "error.json, which says why, is damaged"
+    assert grid_status(grid, tmp_path)[1].detail == "error.json, which states the reason, is damaged"
     (run_dir / "error.json").unlink()
-    assert grid_status(grid, tmp_path)[1].detail == "no sound checkpoint yet"
+    assert grid_status(grid, tmp_path)[1].detail == "no intact checkpoint yet"
 
 
 def test_a_mistake_in_the_config_is_not_tried_again(data_dir, tmp_path):

@@ -96,7 +96,7 @@ def test_everything_wrong_is_said_at_once():
         "unknown key 'run.max_stps'; did you mean 'run.max_steps'?",
         "unknown probe 'lin'; did you mean 'linear'?",
         "two evaluations are called 'x'",
-        "must have one length: epsilon has 2, units has 1",
+        "must have the same length: epsilon has 2, units has 1",
         "unknown key 'variants[1].epsilom'; did you mean 'variants[1].epsilon'?",
         "variants[2].method is required",
         "execution.retries must not be negative, got -1",
@@ -132,7 +132,7 @@ def test_values_that_no_run_or_probe_takes_are_refused_with_the_file(changes, me
 
 def test_a_way_of_probing_that_an_image_run_cannot_have_is_refused_with_the_file():
     images = {"datasets": ["cifar10"], "methods": ["simclr"], "evaluations": [{"protocol": "tsai2021"}]}
-    with pytest.raises(UserError, match="train by protocol tsai2021 and keep weights 'best'"):
+    with pytest.raises(UserError, match="train with protocol tsai2021 and weights 'best'"):
         build_grid(images, "test")
     assert build_grid(images | {"run": {"protocol": "tsai2021"}}, "test").cells
 

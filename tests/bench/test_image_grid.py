@@ -57,7 +57,7 @@ def test_a_grid_over_images_is_planned_run_and_reported(folder, tmp_path):
 
 
 def test_games_and_images_are_not_mixed(folder):
-    with pytest.raises(UserError, match="one kind of samples: simclr, simclr-c\\+ from views; st-dim from frames"):
+    with pytest.raises(UserError, match="the same kind of samples: simclr, simclr-c\\+ from views; st-dim from frames"):
         image_grid(folder, variants=[{"method": "simclr-c+"}, {"method": "st-dim"}])
     with pytest.raises(UserError, match="unknown dataset 'cifar'; did you mean 'cifar10'?"):
         image_grid("cifar")

@@ -103,11 +103,13 @@ def test_a_cluster_is_joined_with_a_token_or_not_at_all(tmp_path):
         command = [sys.executable, "-c", code.replace("PORT", str(server.getsockname()[1]))]
         environment |= {"HOME": str(tmp_path)}
         answer = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=180)
-    assert "is joined with a token, and there is none here" in answer.stderr
+    assert "requires a token, and there is none here" in answer.stderr
 
 
 def test_an_address_where_nobody_listens_is_told_at_once():
-    with pytest.raises(UserError, match="there is no Ray cluster at '127.0.0.1:1', or it has another token: .*refused"):
+    with pytest.raises(
+        UserError, match="there is no Ray cluster at '127.0.0.1:1', or it has a different token: .*refused"
+    ):
         make_executor("ray", address="127.0.0.1:1")
 
 
@@ -124,7 +126,7 @@ def test_a_node_killed_in_the_middle_costs_the_steps_since_the_checkpoint(cluste
     )
     killer.join()
     assert (summary.done, summary.failed) == (2, ())
-    assert any("to be tried again" in line for line in said), said
+    assert any("to be retried" in line for line in said), said
     step, node = (tmp_path / "ray" / "resumed-at").read_text().split()
     assert step == "3"  # its checkpoint; the node died in the fourth step
     assert node != cluster.doomed.node_id
@@ -135,5 +137,5 @@ def test_a_node_killed_in_the_middle_costs_the_steps_since_the_checkpoint(cluste
     hungry = small_grid(execution={"threads": 64})
     with pytest.raises(UserError, match="a run needs 64 CPUs and 0 GPUs on one node; the nodes have 1 CPUs"):
         run_grid(hungry, executor, run_cell, tmp_path / "hungry", data_dir)
-    with pytest.raises(UserError, match="say how many threads a run has on the cluster"):
+    with pytest.raises(UserError, match="set the threads per run on the cluster"):
         run_grid(small_grid(execution={}), executor, run_cell, tmp_path / "hungry", data_dir)

@@ -117,4 +117,4 @@ def test_a_run_without_charts_has_no_nerve(runs, data_dir, capsys):
     with pytest.raises(SystemExit) as stopped:
         main(["nerve", str(runs["dim-c+"]), "--data-dir", str(data_dir), "--probe-steps", "1600"])
     assert stopped.value.code == 2
-    assert "no chart membership: it was trained by dim-c+" in capsys.readouterr().err
+    assert "no chart membership: it was trained with dim-c+" in capsys.readouterr().err

@@ -135,7 +135,7 @@ def test_a_damaged_result_is_measured_again(job, tmp_path, capsys):
     expected = RunResult.read(path).evaluation.scores
     path.write_bytes(path.read_bytes().replace(b"0.", b"1.", 1))
     assert probe(run_dir, EVALUATION, tmp_path, 1, quiet=True).evaluation.scores == expected
-    assert "measured again: " in capsys.readouterr().err
+    assert "measuring again: " in capsys.readouterr().err
     assert RunResult.read(path).evaluation.scores == expected
 
 

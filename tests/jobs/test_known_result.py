@@ -29,4 +29,4 @@ def test_a_damaged_result_is_told_and_counts_as_absent(tmp_path, capsys):
     made_up_result(AtariConfig(game="pong"), AtariEvaluationConfig(), encoder="abc").write(path)
     path.write_text(path.read_text().replace("abc", "abd"))
     assert known_result(path, "abd") is None
-    assert "measured again: " in capsys.readouterr().err
+    assert "measuring again: " in capsys.readouterr().err

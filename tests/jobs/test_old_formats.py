@@ -49,7 +49,7 @@ def test_a_result_of_another_format_is_measured_again_or_refused(run_dir, data_d
     shutil.copy(path, run_dir / "result.json")
     capsys.readouterr()
     main(f"evaluate {run_dir} --probe knn --probe-steps 1600 --data-dir {data_dir}".split())
-    assert "measured again: " in capsys.readouterr().err
+    assert "measuring again: " in capsys.readouterr().err
     with pytest.raises(SystemExit) as stopped:
         main(["compare", str(run_dir), "--data-dir", str(data_dir)])
     assert stopped.value.code == 2

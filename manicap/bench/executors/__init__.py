@@ -16,7 +16,7 @@ __all__ = ["Executor", "ExecutorName", "Summary", "make_executor", "run_grid"]
 def make_executor(
     name: ExecutorName, workers: int | None = None, address: str | None = None, gpus: float = 0.0
 ) -> Executor:
-    """`workers` belong to processes (as many as cores if absent), `address` and `gpus` to Ray."""
+    """`workers` is for processes (one per core if omitted), `address` and `gpus` are for Ray."""
     if name == "serial":
         return SerialExecutor()
     if name == "processes":

@@ -1,8 +1,8 @@
-"""The one interface of executors, and the loop around it: what is left, what is tried again, what is given up.
+"""The common interface of executors, and the loop around it: what is left, what is retried, what is given up.
 
     for outcome in executor.run(work, jobs): ...
 
-An executor computes jobs in any order and yields an outcome for each; it never raises for a job's sake.
+An executor computes jobs in any order and yields an outcome for each; a failing job never makes it raise.
 """
 
 import os
@@ -20,20 +20,20 @@ from manicap.core.signals import stopped_by_sigterm
 from manicap.train.setup import Execution
 
 MAX_LOSSES = 20
-"""A worker that vanishes is no fault of its cell's, but a cell that fells its worker every time must end somewhere."""
+"""A lost worker is not its cell's fault, but a cell that crashes its worker every time must be given up eventually."""
 
 
 class Executor(Protocol):
     @property
     def num_workers(self) -> int | None:
-        """Jobs computed at a time, by which the cores are divided; None if the machines decide."""
+        """Number of jobs computed at a time, by which the cores are divided; None if the machines decide."""
 
     def run(self, work: Work, jobs: Sequence[Job]) -> Iterator[Outcome]: ...
 
 
 @dataclass(frozen=True)
 class Summary:
-    """What a call has done."""
+    """What a call did."""
 
     done_before: int
     done: int
@@ -49,7 +49,7 @@ def run_grid(
     quiet: bool = False,
     say: Callable[[str], None] = lambda line: None,
 ) -> Summary:
-    """Finish every cell that is not done. Failed cells are tried again as configured, then recorded; others go on."""
+    """Finish every cell that is not done. Failed cells are retried as configured, then recorded; others continue."""
     left = [cell for cell in grid.cells if not is_current(cell, runs_dir, data_dir)]
     for note in damage_notes(left, runs_dir):
         say(note)
@@ -78,8 +78,8 @@ def run_grid(
                     write_error(job.run_dir, outcome, failures[name] + losses[name])
                     say(f"failed: {name}: {outcome.error}")
                 else:
-                    again[name] = with_wait(job)  # a lost worker may still be dying with the lock in its hand
-                    say(f"to be tried again: {name}: {outcome.error}")
+                    again[name] = with_wait(job)  # a lost worker may still hold the lock while it dies
+                    say(f"to be retried: {name}: {outcome.error}")
             jobs = again
     return Summary(done_before, done, tuple(given_up))
 
@@ -89,7 +89,7 @@ def execution_of(grid: Grid, executor: Executor, quiet: bool) -> Execution:
     settings = grid.file.execution
     threads = settings.threads
     if threads is None and executor.num_workers is None:
-        raise UserError("say how many threads a run has on the cluster: --threads, or threads under [execution]")
+        raise UserError("set the threads per run on the cluster with --threads, or with threads under [execution]")
     if threads is None:
         threads = max(1, len(os.sched_getaffinity(0)) // (executor.num_workers or 1))
     return Execution(settings.device, settings.precision, threads, settings.checkpoint_seconds, quiet=quiet)

@@ -1,7 +1,7 @@
 """Several cells at a time on this machine, each in a process of its own.
 
-A fresh process a cell: memory is returned, and one that is killed takes nothing with it but its own cell. The fork
-server has torch loaded already, so that a start costs milliseconds.
+Each cell gets a fresh process: memory is returned, and a killed process affects only its own cell. The fork server has
+torch already loaded, so starting one takes milliseconds.
 """
 
 import multiprocessing
@@ -34,12 +34,12 @@ class ProcessExecutor:
             while waiting or running:
                 while waiting and len(running) < self.num_workers:
                     running.append(_start(work, waiting.popleft()))
-                # An answer that a pipe cannot hold must be read before its sender can end.
+                # An answer too large for the pipe must be read before its sender can end.
                 ready = wait([each for item in running for each in (item.answer, item.process.sentinel)])
                 for item in [item for item in running if item.answer in ready or item.process.sentinel in ready]:
                     running.remove(item)
                     yield _outcome(item)
-        finally:  # also when the caller is interrupted: runs under way write a checkpoint and end
+        finally:  # also when the caller is interrupted: running cells write a checkpoint and end
             for item in running:
                 item.process.terminate()
             for item in running:
@@ -57,7 +57,7 @@ def _start(work: Work, job: Job) -> _Running:
 
 
 def _child(work: Work, job: Job, answer: Connection) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the parent too, which ends us by SIGTERM
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C also reaches the parent, which stops us with SIGTERM
     try:
         answer.send(work(job))
     except Interruption as interruption:
@@ -65,9 +65,9 @@ def _child(work: Work, job: Job, answer: Connection) -> None:
 
 
 def _outcome(item: _Running) -> Outcome:
-    """What the process has sent, or how it ended without a word."""
+    """What the process sent, or how it ended without sending anything."""
     try:
-        # A process that was killed may have left others that hold its pipe: no end of file would come.
+        # A killed process may have left others that hold its pipe open, so that end of file would never come.
         if not item.answer.poll():
             raise EOFError
         outcome: Outcome = item.answer.recv()

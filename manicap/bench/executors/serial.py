@@ -1,4 +1,4 @@
-"""One cell after the other, in this process."""
+"""One cell after another, in this process."""
 
 from collections.abc import Iterator, Sequence
 
