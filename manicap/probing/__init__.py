@@ -6,7 +6,7 @@
     labels = probe.predict(test.features)              # uint8 [n, V]
 
 State variables: `LinearProbes` (the protocol's), `LogisticProbes` (converged), `NearestNeighbors`, `MajorityClass`.
-Classes of images: `LinearProbe`, `vote`. `PlayBench` splits a store of play; `FrameEncoder` says what an encoder takes.
+Classes of images: `LinearProbe`, `vote`. `PlayBench` splits a store; `FrameEncoder` describes an encoder's input.
 """
 
 from importlib import import_module

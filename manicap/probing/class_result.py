@@ -1,4 +1,4 @@
-"""What an evaluation of classes leaves: accuracies with everything they depend on."""
+"""The result of an evaluation of classes: accuracies with everything they depend on."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
@@ -28,7 +28,7 @@ class ClassScores:
         return {"accuracy": self.accuracy} | ({} if self.top5 is None else {"top5": self.top5})
 
     def to_dict(self) -> dict[str, Any]:
-        """What was measured; `from_dict` undoes it."""
+        """What was measured; the inverse of `from_dict`."""
         return {name: value for name, value in asdict(self).items() if value is not None}
 
     @classmethod
@@ -38,7 +38,7 @@ class ClassScores:
 
 @dataclass(frozen=True)
 class ClassPredictions:
-    """Of every test image: its class and the first choice; of some: the training images nearest to it."""
+    """For every test image, its class and the first choice; for some, the nearest training images."""
 
     true: Labels
     decoded: Labels
@@ -49,7 +49,7 @@ class ClassPredictions:
     nearest_labels: Labels
 
     def save(self, path: Path) -> str:
-        """One .npz file, written atomically; its sha256."""
+        """Write one .npz file atomically and return its sha256."""
         return write_arrays(path, {each.name: getattr(self, each.name) for each in fields(self)})
 
     @classmethod
@@ -59,7 +59,7 @@ class ClassPredictions:
 
 @dataclass(kw_only=True)
 class ClassEvaluation(Evaluation):
-    """Scores of one encoder on the classes of one dataset, and all that they depend on."""
+    """Scores of one encoder on the classes of one dataset, and everything they depend on."""
 
     scores_type: ClassVar[type[Any]] = ClassScores
 
@@ -82,7 +82,7 @@ class ClassEvaluation(Evaluation):
 
 
 def score_classes(scores: NDArray[np.floating[Any]], labels: Labels, class_names: tuple[str, ...]) -> ClassScores:
-    """Accuracies from the scores [n, K] of every class; of equal scores the lower class comes first."""
+    """Accuracies from the scores [n, K] of every class; ties go to the lower class."""
     order = np.argsort(-scores, axis=1, kind="stable")[:, :5]
     hits = order == labels[:, None]
     first = hits[:, 0]

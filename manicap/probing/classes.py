@@ -3,8 +3,8 @@
     probe = LinearProbe(config, seed).fit(CachedFeatures(features), labels, num_classes)
     probe.scores(test_features)                                 # [n, K]
 
-Where the features come from is the source's business: computed once (`CachedFeatures`), or from new views of the
-training images in every epoch (`AugmentedFeatures` of `manicap.domains.images.features`).
+The source decides where the features come from: computed once (`CachedFeatures`), or from new views of the training
+images in every epoch (`AugmentedFeatures` of `manicap.domains.images.features`).
 """
 
 from dataclasses import dataclass
@@ -38,12 +38,12 @@ class FeatureSource(Protocol):
     width: int
 
     def take(self, rows: Rows, *stream: str | int) -> Tensor:
-        """Features `[B, F]` of training images; what is drawn depends on the stream's name alone."""
+        """Features `[B, F]` of training images; what is drawn depends only on the stream's name."""
         ...
 
 
 class CachedFeatures:
-    """Features computed before, the same in every epoch."""
+    """Precomputed features, the same in every epoch."""
 
     def __init__(self, features_NF: Tensor) -> None:
         self.features_NF, self.width = features_NF, features_NF.shape[1]

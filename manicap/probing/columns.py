@@ -1,9 +1,9 @@
 """The joint weight matrix of all variables' classifiers: which rows belong to which variable and class.
 
-A variable has 256 classes, of which a game shows some. Where the weights of all classes start at zero, the classes that
-never occur in the training labels get the same gradient at every step and stay equal, so one row stands for all m of
-them: with log m added to its logit the softmax is that of all 256, and the gradient of one of them is 1/m of the row's
-probability. This is exact, and in Pong it leaves 613 of 6 x 256 rows.
+A variable has 256 classes, of which a game shows only some. If the weights of all classes start at zero, the classes
+that never occur in the training labels get the same gradient at every step and stay equal, so one row stands for all m
+of them: with log m added to its logit the softmax is that of all 256, and the gradient of one of them is 1/m of the
+row's probability. This is exact, and in Pong it leaves 613 of 6 x 256 rows.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from torch import Tensor
 from manicap.probing.metrics import Labels, num_classes
 
 Unseen = Literal["merge", "keep", "drop"]
-"""Classes that the training labels lack: one row for all of them, a row each, or none."""
+"""Classes absent from the training labels: one row for all of them, a row each, or none."""
 
 
 class ClassColumns:
@@ -27,7 +27,7 @@ class ClassColumns:
         self, classes: Sequence[NDArray[np.int64]], merged: Sequence[int], dtype: torch.dtype = torch.uint8
     ) -> None:
         self.classes = list(classes)
-        """The class of each row, a variable; the merged row has the lowest class that it stands for."""
+        """The class of each row, per variable; the merged row has the lowest class that it stands for."""
         self.merged = list(merged)
         """How many classes the last row of a variable stands for; 1 where none are merged."""
         sizes = [len(found) for found in self.classes]
@@ -75,32 +75,32 @@ class ClassColumns:
         )
 
     def targets(self, labels: Labels) -> Tensor:
-        """Training labels [n, V] as places among each variable's rows."""
+        """Training labels [n, V] as positions among each variable's rows."""
         places = np.zeros((self.num_variables, 1 + max(int(found.max()) for found in self.classes)), np.int64)
         for v, found in enumerate(self.classes):
             places[v, found] = np.arange(len(found))
         return torch.from_numpy(places[np.arange(self.num_variables), labels])
 
     def loss_and_residual(self, logits_BC: Tensor, targets_BV: Tensor) -> tuple[Tensor, Tensor]:
-        """Summed cross-entropy a variable [V], and its derivative by the logit of each class that a row stands for."""
+        """Summed cross-entropy per variable [V], and its derivative by the logit of each class of a row."""
         log_p_BVK = self._spread(logits_BC, self._offsets_VK).log_softmax(2)
         losses_V = -log_p_BVK.gather(2, targets_BV[:, :, None])[:, :, 0].sum(0)
         return losses_V, self._residual(log_p_BVK.exp_(), targets_BV)
 
     def residual(self, logits_BC: Tensor, targets_BV: Tensor) -> Tensor:
-        """The derivative alone."""
+        """Only the derivative."""
         return self._residual(self._spread(logits_BC, self._offsets_VK).softmax(2), targets_BV)
 
     def predict(self, logits_BC: Tensor) -> Tensor:
-        """The most likely class of each variable [B, V]; of equal ones the first."""
+        """The most likely class of each variable [B, V]; ties go to the first."""
         best_BV = self._spread(logits_BC, self._padding_VK).argmax(2)
         return self._classes_VK[torch.arange(self.num_variables), best_BV]
 
     def _residual(self, p_BVK: Tensor, targets_BV: Tensor) -> Tensor:
-        """Probability less the one-hot target, changed in place and gathered by row."""
+        """Probability minus the one-hot target, computed in place and gathered by row."""
         p_BVK.scatter_add_(2, targets_BV[:, :, None], -torch.ones(*targets_BV.shape, 1))
         return p_BVK.flatten(1).index_select(1, self._used) * self._share_C
 
     def _spread(self, logits_BC: Tensor, offsets_VK: Tensor) -> Tensor:
-        """Logits by variable [B, V, K], so that one softmax serves variables of different numbers of classes."""
+        """Logits by variable [B, V, K], so that one softmax serves variables with different numbers of classes."""
         return logits_BC.index_select(1, self._positions_VK.flatten()).view(-1, *offsets_VK.shape) + offsets_VK

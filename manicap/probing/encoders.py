@@ -1,4 +1,4 @@
-"""Any callable from frames to features, torch or NumPy: how it is called, and what it must give back.
+"""Any callable from frames to features, torch or NumPy: how it is called, and what it must return.
 
 input="uint8"        uint8 [B, 1, 210, 160]                        (the default)
 input="float"        float32 in [0, 1]: uint8 / 255
@@ -23,7 +23,7 @@ Encoder = Callable[[Any], Any]
 InputKind = Literal["uint8", "float", "normalized"]
 ArrayKind = Literal["torch", "numpy"]
 
-# Layers that compute something else in training mode.
+# Layers that behave differently in training mode.
 _CHANGE_IN_TRAINING = (
     nn.modules.dropout._DropoutNd,
     nn.modules.batchnorm._NormBase,
@@ -36,7 +36,7 @@ _CHANGE_IN_TRAINING = (
 
 
 class FrameEncoder:
-    """An encoder with its input format; calls it on frames or images and checks what comes back.
+    """An encoder with its input format; calls it on frames or images and checks what it returns.
 
         FrameEncoder(encoder, input="normalized", normalization=(0.5, 0.5), arrays="torch")
 
@@ -72,14 +72,14 @@ class FrameEncoder:
         except (AttributeError, TypeError, RuntimeError, ValueError) as error:
             other = "torch" if self.arrays == "numpy" else "numpy"
             raise UserError(
-                f"the encoder failed on {self._describe(prepared)}: {error}; say what it takes with"
+                f"the encoder failed on {self._describe(prepared)}: {error}; specify its input with"
                 f" input='uint8'|'float'|'normalized' (now {self.input!r}) and arrays={other!r} (now {self.arrays!r})"
             ) from error
         return _checked(features, len(frames))
 
     @property
     def settings(self) -> str:
-        """What, beside the encoder, decides the features."""
+        """What, besides the encoder, determines the features."""
         shown = f"{self.input} {self.arrays}"
         return f"{shown} {self.normalization}" if self.input == "normalized" else shown
 
@@ -133,7 +133,7 @@ def _checked(features: Any, num_frames: int) -> NDArray[np.float32]:
 
 
 def _module_of(encoder: Encoder) -> nn.Module | None:
-    """The module that is called: the encoder itself, or the one that a bound method belongs to."""
+    """The module that is called: the encoder itself, or the owner of a bound method."""
     owner = encoder if isinstance(encoder, nn.Module) else getattr(encoder, "__self__", None)
     return owner if isinstance(owner, nn.Module) else None
 
@@ -142,6 +142,6 @@ def _require_eval_mode(module: nn.Module) -> None:
     for name, layer in module.named_modules():
         if layer.training and isinstance(layer, _CHANGE_IN_TRAINING):
             raise UserError(
-                f"the encoder is in training mode and its layer {name or 'itself'!r} ({type(layer).__name__}) "
-                " then depends on more than the frame; call encoder.eval() first"
+                f"the encoder is in training mode, in which its layer {name or 'itself'!r} ({type(layer).__name__})"
+                " depends on more than the frame; call encoder.eval() first"
             )

@@ -1,7 +1,7 @@
-"""Features on disk beside a run, so that all probes of it share them.
+"""Features on disk beside a run, shared by all its probes.
 
 `features-<key>.npy`, with its sha256 in a `.json` beside it. A file that is damaged, or that does not agree with the
-encoder on a few samples, is made again. Rows are written one after the other: a full disk is an error that can be told.
+encoder on a few samples, is created again. Rows are written one after another, so a full disk is a reportable error.
 """
 
 import hashlib
@@ -23,9 +23,9 @@ Features = NDArray[np.float32]
 
 
 def read_features(directory: Path, key: str, sample: Features, num_rows: int) -> Features | None:
-    """Features [num_rows, F] of the cache, memory-mapped, if there are any whose first rows agree with `sample`.
+    """Features [num_rows, F] from the cache, memory-mapped, if there are any whose first rows agree with `sample`.
 
-    What a kill has left half written is cleared away.
+    Files left incomplete by a kill are removed.
     """
     if directory.is_dir():
         remove_scratch(directory)
@@ -36,7 +36,7 @@ def read_features(directory: Path, key: str, sample: Features, num_rows: int) ->
 def cached_features(
     directory: Path, key: str, sample: Features, num_rows: int, encode: Callable[[], Iterable[Features]]
 ) -> Features:
-    """Features of the cache; encoded and written if they are not there."""
+    """Features from the cache; encoded and written if they are not there."""
     cached = read_features(directory, key, sample, num_rows)
     if cached is None:
         with FeatureWriter(directory, key, (num_rows, sample.shape[1])) as writer:
@@ -89,32 +89,32 @@ class FeatureWriter:
         try:
             yield
         except OSError as error:
-            raise Failure(f"features cannot be kept in {self.path.parent}: {error.strerror}") from error
+            raise Failure(f"cannot write features to {self.path.parent}: {error.strerror}") from error
 
 
 def agree(first: Features, second: Features) -> bool:
-    """Equal but for the rounding of another batch size."""
+    """Whether they are equal up to the rounding of a different batch size."""
     scale = float(np.abs(second).max(initial=0.0))
     return first.shape == second.shape and np.allclose(first, second, rtol=1e-3, atol=1e-4 * scale)
 
 
 def has_features(run_dir: Path) -> bool:
-    """Whether a job that caches features there is under way, or was killed."""
+    """Whether a job that caches features there is running, or was killed."""
     return (run_dir / "features").exists()
 
 
 def remove_features(run_dir: Path) -> None:
-    """Free the disk of features that nothing needs any more: results are kept."""
+    """Delete features that are no longer needed; results are kept."""
     shutil.rmtree(run_dir / "features", ignore_errors=True)
 
 
 def _read(path: Path, shape: tuple[int, int]) -> Features | None:
-    """The cached features, or None if there are none that are whole."""
+    """The cached features, or None if there are none that are intact."""
     try:
         expected = json.loads(path.with_suffix(".json").read_bytes())["sha256"]
         if sha256_file(path) != expected:
             return None
-        features: Features = np.load(path, mmap_mode="c")  # copy on write: torch wants arrays that may be written
+        features: Features = np.load(path, mmap_mode="c")  # copy on write: torch requires writable arrays
     except (OSError, ValueError, KeyError, TypeError, EOFError, RecursionError):
         return None
     return features if features.shape == shape and features.dtype == np.float32 else None

@@ -2,7 +2,7 @@
 
     features = extract_features(FrameEncoder(encoder), store, rows, cache_dir=run_dir)      # float32 [n, F]
 
-The key of the cache names the encoder, its input, the store and the rows.
+The cache key identifies the encoder, its input, the store and the rows.
 """
 
 import hashlib
@@ -24,7 +24,7 @@ from manicap.probing.encoders import Encoder, FrameEncoder
 from manicap.probing.feature_cache import Features, FeatureWriter, agree, read_features
 
 CHECKED_FRAMES = 16
-"""Frames that are encoded again to see that an encoder is deterministic and a cache is its own."""
+"""Number of frames encoded again to verify that an encoder is deterministic and a cache is its own."""
 
 
 def extract_features(
@@ -39,8 +39,8 @@ def extract_features(
 ) -> Features:
     """Features float32 [n, F] of the store's rows; memory-mapped from the cache if there is a `cache_dir`.
 
-    `fingerprint` names the encoder in the cache. A module needs none (its weights are hashed); a function without one
-    is not cached.
+    `fingerprint` identifies the encoder in the cache. A module needs none (its weights are hashed); a function without
+    one is not cached.
     """
     [features] = extract_all([(encoder, fingerprint)], store, rows, cache_dir, batch_size, quiet)
     return features
@@ -80,7 +80,7 @@ def extract_all(
 
 
 class _InMemory:
-    """As `FeatureWriter`, without a file."""
+    """Like `FeatureWriter`, without a file."""
 
     def __init__(self, shape: tuple[int, int]) -> None:
         self.shape, self._features, self._start = shape, np.empty(shape, np.float32), 0
@@ -102,14 +102,14 @@ class _InMemory:
 def project_features(features: Features, width: int, seed: int) -> Features:
     """Features [n, width] by a random orthogonal map: the Q of a Gaussian [F, width], seeded.
 
-    Distances shrink alike in all directions on average, so encoders of different widths meet at one width.
+    On average, distances shrink equally in all directions, so encoders of different widths are comparable at one width.
     """
     num_features = features.shape[1]
     if not 1 <= width <= num_features:
         raise UserError(f"width must be between 1 and the encoder's {num_features} features, got {width}")
     gaussian = numpy_generator(seed, "projection", num_features, width).standard_normal((num_features, width))
     q, r = np.linalg.qr(gaussian)
-    # With positive r the factorisation is unique: the same map from every LAPACK.
+    # With positive r the factorisation is unique: every LAPACK gives the same map.
     projection = (q * np.sign(np.diagonal(r))).astype(np.float32)
     projected = np.empty((len(features), width), np.float32)
     for start in range(0, len(features), 4096):
@@ -118,21 +118,21 @@ def project_features(features: Features, width: int, seed: int) -> Features:
 
 
 def _encode_sample(frozen: FrameEncoder, store: Store, rows: Rows) -> Features:
-    """Features of the first rows, encoded twice: an encoder that does not repeat itself is refused."""
+    """Features of the first rows, encoded twice: a nondeterministic encoder is refused."""
     if not len(rows):
         raise UserError("there are no frames to encode")
     frames = np.array(store.frames[rows[:CHECKED_FRAMES]])
     first, second = frozen(frames), frozen(frames)
     if not agree(first, second):
         raise UserError(
-            "the encoder gives other features for the same frames at the second call; features must be deterministic"
-            " (call encoder.eval(), seed its noise)"
+            "the encoder returned different features for the same frames on the second call; features must be"
+            " deterministic (call encoder.eval(), seed its noise)"
         )
     return first
 
 
 def _read_blocks(store: Store, rows: Rows, batch_size: int, quiet: bool) -> Iterator[NDArray[np.uint8]]:
-    # Read into a buffer rather than from the memory map, so that a pass over the store takes no memory.
+    # Read into a buffer rather than from the memory map, so that a pass over the store uses no memory.
     start_of_frames, frame_bytes = getattr(store.frames, "offset", 0), FRAME_SHAPE[0] * FRAME_SHAPE[1]
     with (
         (store.path / "frames.npy").open("rb") as file,

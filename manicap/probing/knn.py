@@ -24,7 +24,7 @@ class NeighborsConfig:
 
 
 class NearestNeighbors:
-    """The most frequent label among the k nearest training frames; of equally frequent ones, the nearest frame's."""
+    """The most frequent label among the k nearest training frames; ties go to the nearest frame's."""
 
     name = "knn"
 
@@ -33,10 +33,10 @@ class NearestNeighbors:
         check_config(self.config)
 
     def fit(self, train: ProbeData, val: ProbeData | None = None) -> Self:
-        """Keep the training frames, at length 1 and their mean removed. `val` is not used."""
+        """Keep the training frames, centred and scaled to length 1. `val` is not used."""
         if len(train) < self.config.k:
-            raise UserError(f"{self.config.k} nearest neighbours need as many training frames, got {len(train)}")
-        # Features after a ReLU all point into one orthant; about their mean, angles tell them apart.
+            raise UserError(f"{self.config.k} nearest neighbours require as many training frames, got {len(train)}")
+        # Features after a ReLU all point into one orthant; relative to their mean, angles tell them apart.
         self.mean_ = train.features.mean(0, dtype=np.float64).astype(np.float32)
         self.directions_ = self._directions(train.features)
         self.labels_ = torch.from_numpy(train.labels)
@@ -47,7 +47,7 @@ class NearestNeighbors:
         k = self.config.k
         labels = self.labels_.numpy()
         decoded, K = np.empty((len(features), labels.shape[1]), labels.dtype), num_classes(labels)
-        # Votes are counted in whole numbers; below them, the nearest frame outweighs all farther ones together.
+        # Votes are whole numbers; as a tie-breaker, the nearest frame outweighs all farther ones together.
         weights_k = 1 + 0.5 ** torch.arange(1, k + 1, dtype=torch.float32)
         with Tracker("nearest neighbours", len(features), "frames", self.quiet) as tracker:
             for start in range(0, len(features), _ROWS):

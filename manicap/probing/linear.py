@@ -1,16 +1,16 @@
-"""The protocol's linear probe: a classifier of 256 classes a variable, all variables in one matmul a batch.
+"""The protocol's linear probe: a classifier of 256 classes per variable, all variables in one matmul per batch.
 
     probes = LinearProbes(protocol=FIXED, seed=0).fit(train, val)
     probes.predict(test.features)                            # uint8 [n, V]
 
 Each variable has its own early stopping, learning rate and best weights; one that has stopped leaves the matmul.
 
-Deviations from one `nn.Linear` + Adam a variable, as the 2019 code trains:
-1. Under `fixed` weights start at zero, not uniform in +-1/sqrt(F), because then two savings are exact: the classes that
-   training lacks share a row (see `columns`), and features that are 0 in all training frames, whose weights never move,
-   are left out. A step takes a fifth of the time. The problem is convex, but early stopping is not: on equal features
-   (Pong, 64 dimensions, 40 epochs) the 2019 code has mean F1 0.673, this probe 0.669 from uniform weights and 0.659
-   from zero. `reference` therefore starts from uniform weights, with all rows and features.
+Deviations from one `nn.Linear` + Adam per variable, as in the 2019 code:
+1. Under `fixed`, weights start at zero, not uniform in +-1/sqrt(F), because then two savings are exact: the classes
+   absent from training share a row (see `columns`), and features that are 0 in all training frames, whose weights never
+   move, are left out. A step takes a fifth of the time. The problem is convex, but early stopping is not: on equal
+   features (Pong, 64 dimensions, 40 epochs) the 2019 code has mean F1 0.673, this probe 0.669 from uniform weights and
+   0.659 from zero. `reference` therefore starts from uniform weights, with all rows and features.
 """
 
 from dataclasses import dataclass, replace
@@ -35,7 +35,7 @@ from manicap.probing.schedules import EarlyStopping, Plateau
 PREDICT_ROWS = 4096
 """Rows at a time where no gradient is needed: bounds the memory of the logits."""
 ALIGNMENT = 16
-"""The joint matrices are padded with zeros, which stay zero, to whole cache lines: the gradient's matmul then takes two
+"""The joint matrices are padded to whole cache lines with zeros, which stay zero: the gradient's matmul then takes two
 thirds of the time."""
 ProbeInit = Literal["auto", "zero", "uniform"]
 
@@ -48,8 +48,8 @@ class LinearConfig:
     batch_size: Count = 64
     max_epochs: Count = 100
     passes: Count = 1
-    """Passes over the training frames an epoch. The protocol's 1 suits its 35,000 frames (547 batches); on a small
-    store the accuracy may not leave the most frequent class before the plateau has lowered the learning rate."""
+    """Passes over the training frames per epoch. The protocol's 1 suits its 35,000 frames (547 batches); on a small
+    store the accuracy may not exceed the most frequent class before the plateau has lowered the learning rate."""
     patience: Count = 15
     """Epochs without a new best validation accuracy after which a variable stops."""
     plateau_factor: Fraction = 0.2
@@ -57,7 +57,7 @@ class LinearConfig:
     min_learning_rate: NonNegative = 1e-5
     adam_epsilon: NonNegative = 1e-5
     init: ProbeInit = "auto"
-    """`auto` is the protocol's: zero under `fixed`, uniform (as `nn.Linear` and the 2019 code) under `reference`."""
+    """`auto`: zero under `fixed`, uniform (like `nn.Linear` and the 2019 code) under `reference`."""
 
 
 class LinearProbes:
@@ -122,7 +122,7 @@ class LinearProbes:
         return np.concatenate([_decode(self.columns_, self._weights, design) for design in designs])
 
     def _initial_weights(self) -> Tensor:
-        """One column a feature, the bias, and the padding."""
+        """One column per feature, the bias, and the padding."""
         num_inputs = len(self.features_) + 1
         weights = torch.zeros(self.columns_.num_rows, _padded(num_inputs))
         if self.config.init == "uniform":
@@ -183,7 +183,7 @@ class _Training:
         self._steps_done += 1
 
     def drop(self, stopped: NDArray[np.bool_]) -> None:
-        """Leave out the variables that have stopped, so that the matmul shrinks."""
+        """Drop the variables that have stopped, so that the matmul shrinks."""
         if not stopped.any():
             return
         kept = np.flatnonzero(~stopped).tolist()
@@ -198,7 +198,7 @@ class _Training:
 
 
 def make_design(features: NDArray[np.float32], chosen: NDArray[np.int64]) -> Tensor:
-    """The chosen features, a column of ones, so that the bias is one more weight, and the padding."""
+    """The chosen features, a column of ones, which makes the bias one more weight, and the padding."""
     design = torch.zeros(len(features), _padded(len(chosen) + 1))
     for start in range(0, len(features), PREDICT_ROWS):
         piece = slice(start, start + PREDICT_ROWS)

@@ -1,18 +1,19 @@
-"""A converged multinomial logistic regression a variable, all variables in one L-BFGS.
+"""A converged multinomial logistic regression per variable, all variables in one L-BFGS.
 
     minimise over W, b:   mean over frames of cross-entropy(W z + b)  +  l2 / 2 ||W||^2,    z = (x - mean) / std
 
 Features are standardised by the training frames, so that one `l2` means the same for every encoder; the bias is not
-penalised. The variables' terms do not share weights, so the joint minimum is each variable's own. Classes that
-training lacks are left out: their bias would go to minus infinity. Equal to scikit-learn's
+penalised. The variables' terms do not share weights, so the joint minimum is each variable's own. Classes absent from
+training are left out: their bias would go to minus infinity. Equal to scikit-learn's
 `LogisticRegression(C=1 / (n l2))`.
 
-Features of a network are strongly correlated, and plain L-BFGS takes hundreds of steps. Here it moves A instead of W:
+Features of a network are strongly correlated, and plain L-BFGS takes hundreds of steps. Here it optimises A instead of
+W:
 
     W = A S V^T,   S = diag(lambda_j / 2 + l2)^(-1/4)
 
 with V, lambda the eigenvectors and eigenvalues of the features' correlation matrix. The minimum is the same, and the
-curvatures are less far apart: the power -1/2 would make them alike at W = 0, but not at the minimum, where few frames
+curvatures are closer together: the power -1/2 would make them equal at W = 0, but not at the minimum, where few frames
 are uncertain, and -1/4 came closest in the fewest steps. Directions without variance have no gradient and are left out.
 """
 
@@ -38,13 +39,13 @@ _ROWS = 4096
 class LogisticConfig:
     l2: NonNegative = 1e-3
     max_iterations: Count = 60
-    """60 come within about 1 % of the minimal loss on Pong, trained or untrained."""
+    """60 iterations come within about 1 % of the minimal loss on Pong, trained or untrained."""
     tolerance: NonNegative = 3e-4
-    """Converged earlier when no component of the gradient by A is larger."""
+    """Stop earlier if no component of the gradient with respect to A is larger."""
 
 
 class LogisticProbes:
-    """Converged linear classifiers: what is linearly there, whatever an optimiser's schedule finds."""
+    """Converged linear classifiers: what is linearly decodable, independent of an optimiser's schedule."""
 
     name = "logistic"
 
@@ -53,7 +54,7 @@ class LogisticProbes:
         check_config(self.config)
 
     def fit(self, train: ProbeData, val: ProbeData | None = None) -> Self:
-        """Sets `weights_` [C, F], `bias_` [C], `loss_` and `gradient_` (its largest component). `val` is not used."""
+        """Set `weights_` [C, F], `bias_` [C], `loss_` and `gradient_` (its largest component). `val` is not used."""
         self.columns_ = ClassColumns.from_labels(train.labels, "drop")
         self.mean_, self.std_ = _moments(train.features)
         problem = _Objective(self._standardise(train.features), train.labels, self.columns_, self.config.l2)
@@ -104,11 +105,11 @@ class _Objective:
         self.scaled.grad, self.bias.grad = torch.zeros_like(self.scaled), torch.zeros_like(self.bias)
 
     def weights(self) -> Tensor:
-        """W, by the standardised features."""
+        """W, for the standardised features."""
         return (self.scaled * self.scale) @ self.directions.T
 
     def loss_and_gradient(self) -> Tensor:
-        """The objective; its gradient is left in `.grad`. In pieces of frames, to bound the logits."""
+        """The objective; its gradient is left in `.grad`. Computed in chunks of frames, to bound the logits."""
         assert self.scaled.grad is not None
         assert self.bias.grad is not None
         weights = self.scaled * self.scale
@@ -136,7 +137,7 @@ def _principal_directions(z: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _moments(features: NDArray[np.float32]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Mean and standard deviation [F]; a constant feature gets 1, so that it stays 0. In pieces, without a copy."""
+    """Mean and standard deviation [F]; a constant feature gets 1, so that it stays 0. In chunks, without a copy."""
     count = len(features)
     pieces = [features[start : start + _ROWS] for start in range(0, count, _ROWS)]
     mean = np.sum([piece.sum(0, dtype=np.float64) for piece in pieces], axis=0) / count

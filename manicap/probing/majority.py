@@ -1,4 +1,4 @@
-"""The floor under every probe: always the label that is most frequent in training."""
+"""The floor of every probe: always predict the most frequent label in training."""
 
 from dataclasses import dataclass
 from typing import Self
@@ -12,11 +12,11 @@ from manicap.probing.sampling import ProbeData
 
 @dataclass(frozen=True)
 class MajorityConfig:
-    """Nothing to choose."""
+    """No settings."""
 
 
 class MajorityClass:
-    """Sees no features. Of equally frequent labels the lowest."""
+    """Ignores the features. Ties go to the lowest label."""
 
     name = "majority"
 

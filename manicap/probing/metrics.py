@@ -8,14 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 NUM_BYTES = 256
-"""Classes of a label that is a byte, seen or not."""
+"""Number of classes of a byte label, seen or not."""
 
 Labels = NDArray[np.integer[Any]]
-"""[n, V]: one row per frame, one column per variable; whole numbers from 0, of RAM bytes uint8."""
+"""[n, V]: one row per frame, one column per variable; whole numbers from 0, uint8 for RAM bytes."""
 
 
 def num_classes(*labels: Labels) -> int:
-    """Classes that labels may have: 256 of bytes, else those up to the largest."""
+    """Number of classes that labels may have: 256 for bytes, otherwise up to the largest."""
     if all(each.dtype == np.uint8 for each in labels):
         return NUM_BYTES
     return 1 + max(int(each.max(initial=0)) for each in labels)
@@ -35,7 +35,7 @@ class Scores:
     """Mean over the categories."""
     accuracy: float
     categories: dict[str, Score]
-    """Mean over the category's variables, for the categories that have one."""
+    """Mean over the category's variables, for the categories that have any."""
     variables: dict[str, Score]
 
     @property
@@ -53,7 +53,7 @@ class Scores:
 
 
 def weighted_f1(true: Labels, predicted: Labels) -> NDArray[np.float64]:
-    """F1 of each class weighted by how often it is true, a variable: [V] from labels [n, V].
+    """F1 of each class weighted by how often it is true, per variable: [V] from labels [n, V].
 
         F1_c = 2 TP_c / (true_c + predicted_c),    F1 = sum_c true_c F1_c / n
 
@@ -63,13 +63,13 @@ def weighted_f1(true: Labels, predicted: Labels) -> NDArray[np.float64]:
     K = num_classes(true, predicted)
     true_counts, predicted_counts = _count(true, K), _count(predicted, K)
     hits = _count(true, K, true == predicted)
-    # A class that is neither true nor predicted has weight 0 below; its F1 only must not divide by 0.
+    # A class that is neither true nor predicted has weight 0 below; only a division by 0 must be avoided.
     f1 = 2 * hits / np.maximum(true_counts + predicted_counts, 1)
     return (true_counts * f1).sum(1) / len(true)
 
 
 def accuracy(true: Labels, predicted: Labels) -> NDArray[np.float64]:
-    """Share of equal labels, a variable: [V] from labels [n, V]."""
+    """Share of equal labels, per variable: [V] from labels [n, V]."""
     _check(true, predicted)
     return (true == predicted).mean(0)
 
@@ -91,7 +91,7 @@ def score_labels(
         if members:
             by_category[category] = _mean(members)
     if not by_category:
-        raise ValueError(f"score_labels needs a variable that is in a category, got {list(variables)}")
+        raise ValueError(f"score_labels requires a variable that is in a category, got {list(variables)}")
     overall = _mean(list(by_category.values()))
     return Scores(overall.f1, overall.accuracy, by_category, by_variable)
 
@@ -104,7 +104,7 @@ def _mean(scores: Sequence[Score]) -> Score:
 
 
 def _count(labels: Labels, K: int, where: NDArray[np.bool_] | None = None) -> NDArray[np.int64]:
-    """How often each of K classes occurs (where asked), per variable: [V, K]."""
+    """How often each of K classes occurs (in the selected entries), per variable: [V, K]."""
     num_variables = labels.shape[1]
     keys = labels.astype(np.int64) + K * np.arange(num_variables)
     counted = keys.ravel() if where is None else keys[where]

@@ -1,4 +1,4 @@
-"""Probing on the state variables of a game: a bench to measure on, and a call.
+"""Probe the state variables of a game: a bench to measure on, and one call.
 
 bench = PlayBench(store, "fixed", "corrected")        # a store, split, with its labels
 bench.evaluate(encoder, "linear", floors={"majority": "majority", "untrained": untrained})
@@ -34,17 +34,17 @@ TEST_BATCH = 64
 """The reference protocol samples the test set in whole batches of the probe's size."""
 
 Floor = str | FrameEncoder | StateEvaluation
-"""`majority`, another encoder, which is probed in the same way, or what was measured before."""
+"""`majority`, another encoder, which is probed in the same way, or an earlier result."""
 
 
 @dataclass(frozen=True)
 class Extraction:
-    """How features are made."""
+    """How features are computed."""
 
     cache_dir: Path | None = None
-    """Where they are kept for the next probe; nowhere if absent."""
+    """Where they are kept for the next probe; not kept if omitted."""
     batch_size: Count = 128
-    """Frames encoded at a time."""
+    """Number of frames encoded at a time."""
     width: Width | None = None
     """Project them to this many dimensions by a seeded random orthogonal map."""
     quiet: bool = False
@@ -53,7 +53,7 @@ class Extraction:
 class PlayBench:
     """What encoders of a game are measured on: the frames of a store, split, with their labels.
 
-    A store that is too small to split, or has no variable to score, is a `UserError`.
+    Raises a `UserError` if the store is too small to split or has no variable to score.
     """
 
     @checked
@@ -85,7 +85,7 @@ class PlayBench:
         extraction: Extraction = Extraction(),  # noqa: B008 - frozen
         init: str = "auto",
     ) -> StateEvaluation:
-        """Scores of an encoder and of its floors, with all that they depend on. The frames are read once for all."""
+        """Scores of an encoder and its floors, with everything they depend on. The frames are read once for all."""
         check_config(extraction)
         floors = {"majority": "majority"} if floors is None else floors
         encoders = [encoder, *(floor for floor in floors.values() if isinstance(floor, FrameEncoder))]
@@ -154,7 +154,7 @@ class PlayBench:
         )
 
     def score(self, probe: Probe, features: Features) -> tuple[Scores, Labels]:
-        """Scores, and the decoded labels of every test frame."""
+        """The scores, and the decoded labels of every test frame."""
         cuts = np.cumsum([len(part) for part in self.parts])[:-1]
         train, val, test = (
             ProbeData(piece, labels, part.episodes)
@@ -167,7 +167,7 @@ class PlayBench:
 
     @property
     def kinds(self) -> dict[str, TargetKind]:
-        """What each variable is."""
+        """The kind of each variable."""
         return {name: _kind(name, self.categories) for name in self.splits.variables}
 
     def _labels(self, part: Part) -> Labels:
@@ -176,7 +176,7 @@ class PlayBench:
 
 
 def _kind(variable: str, categories: Mapping[str, Any]) -> TargetKind:
-    """By category: scores, clocks and lives are numbers, directions and doors classes, all else a place."""
+    """By category: scores, clocks and lives are numbers, directions and doors are classes, all others are places."""
     if variable in categories.get(DISPLAY, ()):
         return "number"
     return "class" if variable in categories.get(MISC, ()) else "place"

@@ -1,4 +1,4 @@
-"""Probes of state variables, by name. To add yours: a class with `fit` and `predict`, and a line or an entry point.
+"""Probes of state variables, by name. To add one: a class with `fit` and `predict`, and a line here or an entry point.
 
 class MyProbe:
     name, config = "mine", MyConfig()                # a dataclass, recorded with the result
@@ -21,7 +21,7 @@ from manicap.probing.metrics import Labels
 from manicap.probing.sampling import ProbeData
 
 STEPS_AN_EPOCH = 36_000
-"""Steps of a store that an epoch of the linear probe passes over, at least; see `_linear_for`."""
+"""Minimum number of steps of a store that an epoch of the linear probe passes over; see `_linear_for`."""
 
 
 class Probe(Protocol):
@@ -37,7 +37,7 @@ class Probe(Protocol):
 
 
 ProbeBuilder = Callable[[ProbeProtocol, int, bool], Probe]
-"""From protocol, seed and quiet to a probe that is not fitted yet."""
+"""Takes protocol, seed and quiet, and returns a probe that is not fitted yet."""
 
 PROBES: Registry[Any] = Registry(
     "probe", object, {"linear": LinearProbes, "logistic": LogisticProbes, "knn": NearestNeighbors}
@@ -45,7 +45,7 @@ PROBES: Registry[Any] = Registry(
 
 
 def find_probe(name: str, steps: int, init: str = "auto") -> ProbeBuilder:
-    """How to build the probe of this name for a store of so many steps."""
+    """How to build the probe of this name for a store with this many steps."""
     found = PROBES[name]
     if found is LinearProbes:
         return _linear_for(steps, init)
@@ -55,12 +55,12 @@ def find_probe(name: str, steps: int, init: str = "auto") -> ProbeBuilder:
 
 
 def _linear_for(steps: int, init: str) -> ProbeBuilder:
-    """The protocol's probe. Where the store is smaller than the protocol's, an epoch passes over it several times.
+    """The protocol's probe. If the store is smaller than the protocol's, an epoch passes over it several times.
 
     The schedule counts epochs: with the few batches of a small store the plateau lowers the learning rate before a
-    variable has left its most frequent value. An untrained network on Pong scores 0.42 by the protocol (50,000 steps,
-    one pass); on 12,000 steps 0.11 with one pass per epoch, 0.18 with two, 0.23 with three, 0.47 with four. Three are a
-    compromise with time. What is linearly there, whatever the schedule, is told by the logistic probe.
+    variable improves on its most frequent value. An untrained network on Pong scores 0.42 under the protocol (50,000
+    steps, one pass); on 12,000 steps 0.11 with one pass per epoch, 0.18 with two, 0.23 with three, 0.47 with four.
+    Three passes are a compromise with time. The logistic probe shows what is linearly decodable under any schedule.
     """
     config = LinearConfig(passes=max(1, STEPS_AN_EPOCH // steps), init=init)  # type: ignore[arg-type]
     return lambda protocol, seed, quiet: LinearProbes(config, protocol, seed, quiet)

@@ -1,4 +1,4 @@
-"""Which frames a probe sees in an epoch: every frame once, or episodes drawn first, as the protocol says."""
+"""Which frames a probe sees in an epoch: every frame once, or frames of drawn episodes, depending on the protocol."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ class ProbeData:
     def __post_init__(self) -> None:
         shapes = (self.features.shape, self.labels.shape, self.episodes.shape)
         if [len(shape) for shape in shapes] != [2, 2, 1] or len({shape[0] for shape in shapes}) != 1:
-            raise ValueError(f"ProbeData needs features [n, F], labels [n, V] and episodes [n], got {shapes}")
+            raise ValueError(f"ProbeData requires features [n, F], labels [n, V] and episodes [n], got {shapes}")
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -56,7 +56,7 @@ def training_batches(data: ProbeData, protocol: Protocol, batch_size: int, seed:
 
 
 def scored_rows(data: ProbeData, protocol: Protocol, batch_size: int, seed: int, name: str, epoch: int = 0) -> Indices:
-    """Row indices that validation or test is scored on: all of them once, or a sample drawn as in training."""
+    """Row indices for scoring validation or test: all of them once, or a sample drawn as in training."""
     if protocol.test_frames == "all":
         return np.arange(len(data))
     order = epoch_order(data, protocol, numpy_generator(seed, "probe", name, epoch))
@@ -67,7 +67,7 @@ def whole_batches(num_frames: int, batch_size: int, name: str) -> int:
     kept = num_frames - num_frames % batch_size
     if not kept:
         raise UserError(
-            f"the reference protocol needs at least one whole batch of {batch_size} {name} frames, got {num_frames};"
+            f"the reference protocol requires at least one full batch of {batch_size} {name} frames, got {num_frames};"
             " collect more steps"
         )
     return kept

@@ -1,4 +1,4 @@
-"""What an evaluation of state variables leaves: scores with everything they depend on, as a table and a dict."""
+"""The result of an evaluation of state variables: scores with everything they depend on, as a table and a dict."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -29,7 +29,7 @@ class StatePredictions:
     """uint8 [n, V]"""
 
     def save(self, path: Path) -> str:
-        """One .npz file, written atomically; its sha256."""
+        """Write one .npz file atomically and return its sha256."""
         return write_arrays(path, {each.name: getattr(self, each.name) for each in fields(self)})
 
     @classmethod
@@ -40,14 +40,14 @@ class StatePredictions:
 
 @dataclass(kw_only=True)
 class StateEvaluation(Evaluation):
-    """Scores of one encoder on the state variables of one game, and all that they depend on."""
+    """Scores of one encoder on the state variables of one game, and everything they depend on."""
 
     scores_type: ClassVar[type[Any]] = Scores
     probed_alike: ClassVar[tuple[str, ...]] = (*Evaluation.probed_alike, "annotation_set")
 
     annotation_set: str
     feature_width: int
-    """Features that the encoder gave; the probe saw fewer if they were projected."""
+    """Number of features that the encoder returned; the probe saw fewer if they were projected."""
     steps: int
     """Steps of the probe store."""
     categories: dict[str, tuple[str, ...]]
@@ -88,7 +88,7 @@ def _table(evaluation: StateEvaluation) -> str:
         f" test frames of a {evaluation.steps:,}-step store",
         "",
     ]
-    # Orders of their own, because JSON with sorted keys does not keep that of the dicts.
+    # Explicit orders, because JSON with sorted keys does not preserve those of the dicts.
     titles = ["encoder", *sorted(evaluation.floors)]
     columns = [evaluation.scores, *(evaluation.floors[name] for name in titles[1:])]
     rows: list[tuple[str, list[Score]]] = []

@@ -1,4 +1,4 @@
-"""Classification of images by their nearest neighbours, weighted by similarity, as the 2021 code votes."""
+"""Classify images by their nearest neighbours, weighted by similarity, as in the 2021 code."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -21,7 +21,7 @@ class NeighborsConfig:
 
 
 class Neighbors(NamedTuple):
-    """What the nearest training images say of each image."""
+    """Votes of the nearest training images for each image."""
 
     votes_BK: Tensor
     """Sum of the weights of each class."""
@@ -32,7 +32,7 @@ class Neighbors(NamedTuple):
 def require_neighbors(k: int, num_images: int, num_nearest: int = 0) -> None:
     if not max(1, num_nearest) <= k <= num_images:
         raise UserError(
-            f"{k} nearest neighbours need as many training images, got {num_images}; take more images or a smaller k"
+            f"{k} nearest neighbours require as many training images, got {num_images}; use more images or a smaller k"
         )
 
 
@@ -44,11 +44,11 @@ def vote(
     config: NeighborsConfig = NeighborsConfig(),  # noqa: B008 - frozen
     num_nearest: int = 0,
 ) -> Neighbors:
-    """Weighted votes of the k training images of largest cosine similarity (arXiv 1805.01978, section 3.4).
+    """Weighted votes of the k training images with the largest cosine similarity (arXiv 1805.01978, section 3.4).
 
         votes_c = sum over neighbours i of class c of exp( cos(x, x_i) / temperature )
 
-    `num_nearest` of the neighbours are returned as well, to be shown.
+    `num_nearest` of the neighbours are also returned, to be shown.
     """
     check_config(config)
     k = config.k

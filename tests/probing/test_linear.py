@@ -178,5 +178,5 @@ def test_fixed_sees_every_frame_once_and_reference_every_episode_alike(small_par
 
 def test_reference_needs_a_whole_batch():
     data = ProbeData(np.zeros((63, 1), np.float32), np.zeros((63, 1), np.uint8), np.zeros(63, np.int64))
-    with pytest.raises(UserError, match="whole batch of 64 validation frames, got 63"):
+    with pytest.raises(UserError, match="full batch of 64 validation frames, got 63"):
         scored_rows(data, REFERENCE, 64, 0, "validation")

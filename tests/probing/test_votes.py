@@ -41,5 +41,5 @@ def test_the_length_of_features_does_not_matter():
 
 
 def test_more_neighbours_than_images_is_a_clear_error():
-    with pytest.raises(UserError, match="200 nearest neighbours need as many training images, got 3"):
+    with pytest.raises(UserError, match="200 nearest neighbours require as many training images, got 3"):
         vote(torch.ones(1, 2), torch.ones(3, 2), torch.zeros(3, dtype=torch.int64), 2)
