@@ -60,8 +60,8 @@ def run(
         options: What else to measure.
         execution: How to run it.
         domain: What to learn from: atari, images, or package.module:Name. Implied by --game and --dataset.
-        preset: quick (minutes on two cores), standard (an hour or two; images need a GPU) or paper (the paper's
-            setting). Other flags override single values of the preset.
+        preset: quick (minutes on two cores), standard (an hour or two; for images, on a GPU) or
+            paper (the paper's setting). Other flags override single values of the preset.
         seeds: Seeds, one run each.
         runs_dir: Where runs are kept.
         data_dir: Where stores and datasets are kept.

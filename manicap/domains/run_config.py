@@ -37,17 +37,17 @@ class RunConfig(Subject):
     adam_epsilon: NonNegative
     """Epsilon of Adam."""
     weight_decay: NonNegative | None = None
-    """Weight decay of Adam, added to the gradient; none if omitted."""
+    """Weight decay of Adam, added to the gradient; no decay if None."""
     max_epochs: Count
     """Maximum number of passes over the training split."""
     max_steps: Count | None = None
-    """Maximum number of training steps; limited only by the epochs if omitted."""
+    """Maximum number of training steps; limited only by the epochs if None."""
     patience: Count | None = None
-    """Stop after this many epochs without a better validation; never if omitted."""
+    """Stop after this many epochs without a better validation; never if None."""
     weights: Literal["best", "last"]
     """Keep the weights that validated best, or the last ones."""
     clip_gradient_norm: Positive | None = None
-    """Clip the gradient to this norm; no clipping if omitted."""
+    """Clip the gradient to this norm; no clipping if None."""
     settings: Settings = field(default_factory=Settings)
     """The method's own settings."""
 

@@ -49,7 +49,7 @@ class AtariConfig(RunConfig, Play):  # the fields of the last base come first
     max_epochs: Count = 100
     """Maximum number of passes over the training split."""
     patience: Count | None = 15
-    """Stop after this many epochs without a lower validation loss."""
+    """Stop after this many epochs without a lower validation loss; never if None."""
     weights: Literal["best", "last"] = "best"
     """Keep the weights with the lowest validation loss (best) or the last ones."""
 

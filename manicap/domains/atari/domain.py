@@ -45,8 +45,8 @@ class AtariOptions:
     """What else to measure."""
 
     converged: bool = True
-    """Also fit a converged logistic regression: the protocol's early stopping penalises slow-to-fit features, such as
-    those of an untrained network."""
+    """Whether to also fit a converged logistic regression. The protocol's early stopping
+    penalises slow-to-fit features, such as those of an untrained network."""
     ceiling: bool = False
     """Also train the same network on the labels, with the same budget, as a ceiling for the scores."""
 

@@ -21,15 +21,15 @@ class Images(Subject):
     dataset: str = "cifar10"
     """cifar10, stl10, or the path of a folder with train/CLASS/*.png and test/CLASS/*.png."""
     num_images: Count | None = None
-    """Number of training images to learn from, the same ones for all seeds; all if omitted."""
+    """Number of training images to learn from, the same ones for all seeds; all if None."""
     recipe: str = "auto"
     """Recipe of the views: cifar10-tsai2021, stl10-tsai2021 or simclr; auto uses the dataset's own."""
     view_size: Side | None = None
-    """Side of the square views that the network sees, in pixels; the recipe's if omitted."""
+    """Side of the square views that the network sees, in pixels; the recipe's if None."""
     protocol: ImageProtocolName = "clean"
     """Images that checks use: a held-out part of the training images (clean) or the test images (tsai2021)."""
     check_every: Count | None = None
-    """Epochs between checks by nearest neighbours during training; no checks if omitted."""
+    """Epochs between checks by nearest neighbours during training; no checks if None."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +53,7 @@ class ImageConfig(RunConfig, Images):  # the fields of the last base come first
     max_epochs: Count = 1000
     """Number of passes over the images."""
     patience: Count | None = None
-    """Stop after this many epochs without a better check; never if omitted."""
+    """Stop after this many epochs without a better check; never if None."""
     weights: Literal["best", "last"] = "last"
     """Keep the last weights, or those of the best check."""
 
