@@ -6,7 +6,7 @@ from pathlib import Path
 LITERAL = ("tests/algorithms/test_literal.py", "tests/algorithms/test_image_literal.py")
 OTHERS = {
     "losses": ("tests/losses", "tests/algorithms"),
-    "methods": ("tests/algorithms", "tests/losses"),
+    "algorithms": ("tests/algorithms", "tests/losses"),
     "nn": ("tests/nn", "tests/algorithms"),
 }
 # Tests of several processes take long, and only what gathers over processes needs them.
