@@ -7,6 +7,7 @@ drawn from a global generator and no state lives outside a checkpoint, so a run 
 bit-identical to an uninterrupted one. A finished run is never changed.
 """
 
+import gc
 import math
 import signal
 import time
@@ -31,7 +32,7 @@ from manicap.train.batches import Batches
 from manicap.train.checkpoint import CheckpointStore
 from manicap.train.claim import CHECKPOINTS, adopt_config, claimed_run, clear_leavings, is_finished, print_line
 from manicap.train.device import choose_device
-from manicap.train.distributed import join_processes
+from manicap.train.distributed import Processes, join_processes
 from manicap.train.encoder_files import inference_state, save_encoder, verify_encoder
 from manicap.train.identity import cpu_model
 from manicap.train.logs import DIAGNOSTICS, METRICS, LogFile, Written
@@ -82,18 +83,33 @@ def pretrain(
                 verify_encoder(run_dir)
                 clear_leavings(run_dir)
         else:
-            begun = read_record(run_dir)
-            execution = replace(execution, log_every=begun.log_every, diagnose_every=begun.diagnose_every)
-            check = find_domain(config.domain).check(config, data_dir)
-            run = Run(prepare(config, execution, data_dir, processes), run_dir, check, observe)
-            run.restore()
-            if processes.is_first:
-                adopt_config(run_dir, config)
-            if run.setup.method.is_trained:
-                run.train()
-            run.finish()
-            processes.barrier()
+            _train_to_end(config, run_dir, execution, data_dir, processes, observe)
+            if processes.world > 1:
+                # The model holds the group of processes. Freed after the group was left, it has been seen to wait for
+                # a process that is gone; so it goes first, and all leave together.
+                gc.collect()
+                processes.barrier()
     return run_dir
+
+
+def _train_to_end(
+    config: RunConfig,
+    run_dir: Path,
+    execution: Execution,
+    data_dir: Path,
+    processes: Processes,
+    observe: Observe | None,
+) -> None:
+    begun = read_record(run_dir)
+    execution = replace(execution, log_every=begun.log_every, diagnose_every=begun.diagnose_every)
+    check = find_domain(config.domain).check(config, data_dir)
+    run = Run(prepare(config, execution, data_dir, processes), run_dir, check, observe)
+    run.restore()
+    if processes.is_first:
+        adopt_config(run_dir, config)
+    if run.setup.method.is_trained:
+        run.train()
+    run.finish()
 
 
 class Run:
