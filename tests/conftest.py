@@ -1,6 +1,7 @@
 """Stores shared by the whole suite, threads fixed so that bytes can be compared, tests dealt to workers."""
 
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -13,6 +14,11 @@ from tests.image_folder import write_image_folder
 
 # For every process that a test starts: two workers on two cores, a thread each.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+# Runs are killed and resumed with a checkpoint after every step: a disk in memory takes them without waiting.
+MEMORY_DISK, ENOUGH_BYTES = Path("/dev/shm"), 8 * 2**30
+if MEMORY_DISK.is_dir() and shutil.disk_usage(MEMORY_DISK).free > ENOUGH_BYTES:
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY_DISK))
 
 BOTH_CORES = ("test_ray", "test_executors", "in_browser", "train/test_distributed")
 """Tests of several processes at a time: one worker takes them all, first, so that they do not meet each other."""
