@@ -11,11 +11,14 @@ import threading
 import time
 from pathlib import Path
 
-import torch._dynamo  # noqa: F401 - torch loads it with the first optimizer, in seconds: once here for all children
-
 from manicap.core.errors import Interruption
 from manicap.train.loop import Run, pretrain
 from manicap.train.setup import Execution
+
+# torch loads it with the first optimizer, in seconds: once here for all children. With several threads a child would
+# inherit a pool of threads that did not come with it, and wait for it.
+if os.environ.get("OMP_NUM_THREADS") == "1":
+    import torch._dynamo  # noqa: F401
 
 EXECUTION = Execution(threads=1, checkpoint_seconds=0, log_every=1, quiet=True)
 """A checkpoint after every step: a kill at a random moment often falls into the writing of one."""

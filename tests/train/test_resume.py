@@ -22,10 +22,13 @@ from tests.train.runner import (
 )
 
 KILLS = 2
-"""A method; 12 methods make 24 kills."""
+"""Per method."""
+ALWAYS = ("dim-c+", "cpc", "vae", "supervised")
+"""One method of each way to make a batch: pairs, windows, noise, labels. The others are killed by `pytest -m slow`."""
+EACH = [pytest.param(name, marks=() if name in ALWAYS else pytest.mark.slow) for name in TRAINED]
 
 
-@pytest.mark.parametrize("name", TRAINED)
+@pytest.mark.parametrize("name", EACH)
 def test_a_run_killed_at_random_moments_ends_with_the_same_bytes(name, data_dir, tmp_path):
     config = small_config(name)
     run_to_end(config, tmp_path / "whole", data_dir)
