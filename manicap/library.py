@@ -231,6 +231,7 @@ def run(
         settings: The subject, and any other field of the config or of the method's settings, as in `pretrain`.
     """
     config = build_config(method, preset, domain, settings)
+    allow_plugins(_texts(*(evaluation or {}).values()))
     found = find_domain(config.domain)
     shared = {key: getattr(config, key) for key in found.shared_fields}
     values = {**to_dict(found.preset_evaluation(preset)), **shared, **(evaluation or {})}
@@ -265,6 +266,7 @@ def compare(
         evaluation: Changes to the way the runs were probed: `probe="knn"`.
     """
     dirs = [Path(run) for run in runs]
+    allow_plugins(_texts(*evaluation.values()))
     asked = evaluation_of(dirs, evaluation)
     probed = from_dict(type(asked), {**to_dict(asked), **evaluation}, source="compare")
     chosen = metric or domain_of(dirs).metrics[0]
@@ -338,7 +340,7 @@ def _about(game: Game) -> str:
 def build_config(method: str | None, preset: PresetName, domain: str | None, settings: Mapping[str, Any]) -> RunConfig:
     """The preset's config with these values, each a field of the config or of the method's settings."""
     named = domain or next(filter(None, map(domain_of_field, settings)), "atari")
-    allow_plugins(filter(None, (method, domain)))
+    allow_plugins(_texts(method, domain, *settings.values()))
     found = find_domain(named)
     method = method or found.default_method
     subject = settings.get(found.subject_field, found.default_subject)
@@ -354,3 +356,8 @@ def build_config(method: str | None, preset: PresetName, domain: str | None, set
         else:
             raise unknown_choice("setting", key, own | {item.name for item in fields(found.config_type)})
     return config_from_dict(values, source="config")
+
+
+def _texts(*values: Any) -> list[str]:
+    """The values that may name a plug-in."""
+    return [value for value in values if isinstance(value, str)]
