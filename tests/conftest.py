@@ -49,6 +49,15 @@ def _is_any(names, nodeid):
     return any(name in nodeid.split("::")[0] for name in names)
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup():
+    """One thread, unless OMP_NUM_THREADS asks for more: bytes are compared between processes, which all obey it.
+
+    Before every test, since a job that an earlier one ran in this process chose its own.
+    """
+    torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
+
+
 @pytest.fixture(scope="session")
 def data_dir(tmp_path_factory):
     """Where the suite's stores live; each is collected once, whichever worker needs it first.
@@ -79,12 +88,6 @@ def image_folder(tmp_path_factory):
     """96 training and 32 test images of four classes, 16 x 16."""
     pytest.importorskip("PIL", reason="pillow is not installed: pip install 'manicap[images]'")
     return write_image_folder(tmp_path_factory.mktemp("images") / "stripes")
-
-
-@pytest.fixture(scope="session", autouse=True)
-def threads():
-    """One, unless OMP_NUM_THREADS asks for more: bytes are compared between processes, which all obey it."""
-    torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
 
 
 @pytest.fixture
