@@ -12,7 +12,7 @@ from manicap.atari.collect import collect
 from manicap.atari.store import StoreConfig
 from tests.image_folder import write_image_folder
 
-# For every process that a test starts: two workers on two cores, a thread each.
+# For every process that a test starts: a worker of pytest-xdist has one thread.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 # Runs are killed and resumed with a checkpoint after every step: a disk in memory takes them without waiting.

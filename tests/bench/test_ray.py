@@ -113,6 +113,7 @@ def test_an_address_where_nobody_listens_is_told_at_once():
         make_executor("ray", address="127.0.0.1:1")
 
 
+@pytest.mark.slow  # on two busy cores Ray takes up to a minute and a half to notice
 def test_a_node_killed_in_the_middle_costs_the_steps_since_the_checkpoint(cluster, data_dir, tmp_path):
     grid = small_grid(methods=["st-dim"], seeds=[0, 1])
     (tmp_path / "ray").mkdir()

@@ -139,7 +139,7 @@ def tolerance(step, largest):
 LARGEST = {"capacity": 1e-2, "loss": 1e-4}
 
 
-def test_torchrun_trains_as_one_process_does_and_resumes_after_a_kill(data_dir, tmp_path):
+def test_torchrun_trains_as_one_process_does(data_dir, tmp_path):
     whole = start_torchrun("whole", tmp_path, data_dir)
     assert whole.wait(180) == 0, whole.stderr.read()
     lines = [json.loads(line) for line in (tmp_path / "whole" / "metrics.jsonl").read_text().splitlines()]
@@ -151,6 +151,11 @@ def test_torchrun_trains_as_one_process_does_and_resumes_after_a_kill(data_dir, 
         for name, largest in LARGEST.items():
             assert ours[name] == pytest.approx(expected[name], rel=tolerance(ours["step"], largest)), ours["step"]
 
+
+@pytest.mark.slow
+def test_torchrun_resumes_after_a_kill(data_dir, tmp_path):
+    whole = start_torchrun("whole", tmp_path, data_dir)
+    assert whole.wait(180) == 0, whole.stderr.read()
     killed = start_torchrun("killed", tmp_path, data_dir, "--checkpoint-seconds", "0")
     for line in killed.stderr:
         if "steps/s" in line:
