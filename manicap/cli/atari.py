@@ -6,7 +6,7 @@ from typing import Annotated
 import tyro
 from rich.table import Table
 
-from manicap.atari.annotations import ANNOTATION_SETS, annotations, sets_with
+from manicap.atari.annotations import ANNOTATION_SETS, annotations, kind_of, sets_with, why_name
 from manicap.atari.collect import collect as collect_store
 from manicap.atari.games import GAMES, Game, find_game
 from manicap.atari.protocol import FIXED
@@ -42,7 +42,7 @@ def collect(config: StoreConfig, data_dir: Path = DATA_DIR, workers: Threads | N
 
 
 def annotations_list(game: OptionalGame = None, annotation_set: AnnotationSet = "corrected") -> None:
-    """List the state variables of a game (address, categories, what was corrected and why), or count them per game.
+    """List a game's state variables (address, kind, categories, what was corrected and why), or count them per game.
 
     Args:
         game: Game; all games if omitted.
@@ -95,12 +95,15 @@ def _require_set(name: str) -> None:
 
 def _variable_table(game: Game, annotation_set: str) -> Table:
     table = Table(title=f"{game.title}, {annotation_set}", show_lines=False)
-    for name in ("variable", "RAM", "category", "why it differs from ari-2020"):
+    for name in ("variable", "RAM", "kind", "category", "why it is a name, or differs from ari-2020"):
         table.add_column(name, overflow="fold")
     for variable in annotations(game, annotation_set):
         addresses = ", ".join(map(str, variable.addresses))
         category = ", ".join(variable.categories) or "(none)"
-        table.add_row(variable.name, addresses, category, variable.why)
+        why = why_name(game.name, variable.name)
+        kind = "name" if why else kind_of(game.name, variable)
+        notes = "; ".join(filter(None, (why, variable.why)))
+        table.add_row(variable.name, addresses, kind, category.replace("_", " "), notes)
     return table
 
 

@@ -7,6 +7,7 @@ Three sets: `ari-2019` (behind the published ST-DIM results), `ari-2020` (the ta
 (`ari-2020` with its measured mistakes corrected; each change says why).
 """
 
+from manicap.atari.annotations.kinds import Kind, kind_of, why_name
 from manicap.atari.annotations.sets import ANNOTATION_SETS, annotations, categories, changes, labels, sets_with
 from manicap.atari.annotations.variables import AGENT, CATEGORIES, DISPLAY, MISC, OTHER, SMALL, Change, Variable
 
@@ -19,10 +20,13 @@ __all__ = [
     "OTHER",
     "SMALL",
     "Change",
+    "Kind",
     "Variable",
     "annotations",
     "categories",
     "changes",
+    "kind_of",
     "labels",
     "sets_with",
+    "why_name",
 ]
