@@ -27,10 +27,11 @@ from manicap.domains.images.evaluation import evaluate_any, open_bench
 from manicap.domains.images.evaluation_config import ImageEvaluationConfig
 from manicap.domains.result import RunResult
 from manicap.domains.run_config import RunConfig, config_from_dict
-from manicap.jobs.comparison import compare_runs, domain_of, evaluation_of
+from manicap.jobs.comparison import compare_runs, evaluation_of
 from manicap.jobs.diagnosis import diagnose_run
 from manicap.jobs.run import run_job
 from manicap.probing.encoders import Encoder, FrameEncoder, InputKind
+from manicap.probing.pixels import PIXELS
 from manicap.probing.play_bench import Extraction, PlayBench
 from manicap.probing.probes import ProbeBuilder, find_probe
 from manicap.report.pages import write_page
@@ -49,14 +50,14 @@ def evaluate(
     *,
     dataset: str | None = None,
     bench: PlayBench | None = None,
-    probe: str | ProbeBuilder = "linear",
+    probe: str | ProbeBuilder | None = None,
     protocol: str | None = None,
     annotation_set: str = "corrected",
     steps: PlaySteps = 50_000,
     seed: Seed = 0,
     width: Width | None = None,
     input: InputKind = "uint8",
-    floors: Floors = ("majority",),
+    floors: Floors | None = None,
     cache_dir: Path | str | None = None,
     data_dir: Path | str = DATA_DIR,
     quiet: bool = False,
@@ -74,20 +75,24 @@ def evaluate(
         dataset: cifar10, stl10, or the path of a folder with train/CLASS/*.png and test/CLASS/*.png.
         bench: A store of your own, split: `manicap.probing.PlayBench(manicap.open_store(path), protocol="reference")`.
             It has its own protocol, annotation set and seed.
-        probe: `linear` (the protocol's) or `knn`; on games also `logistic` (converged) or a probe-building function.
+        probe: On games `ridge` (the default: converged, by number of labels), `linear` (the 2019 code's), `logistic`,
+            `knn` or a probe-building function; on images `linear` (the default) or `knn`.
         protocol: On games `fixed`, or `reference` for the 2019 code's behaviour; on images `clean`.
         annotation_set: `ari-2019`, `ari-2020` or `corrected`; games only.
         steps: Steps of play to probe on; collected into `data_dir` if not there yet.
         seed: Random seed of the splits, the probe and the projection.
         width: Project the features to this many dimensions by a seeded random orthogonal map; games only.
         input: Frames as `uint8`, `float` (in [0, 1]) or `normalized` (from -1 to 1).
-        floors: What to compare with: names (`majority`), or a dict from a name to `"majority"`, to another encoder,
-            which is probed in the same way, or to an `Evaluation`.
+        floors: What to compare with: names (`majority`; on games also `pixels`), or a dict from a name to one of these,
+            to another encoder, which is probed in the same way, or to an `Evaluation`. By default all names.
         cache_dir: Where to cache features; they are not cached if omitted.
         data_dir: Where stores and datasets are kept.
         quiet: Show no progress.
     """
-    named = {name: _frozen(floor, input) for name, floor in _name_floors(floors).items()}
+    if floors is None:
+        floors = ("majority",) if dataset is not None or probe not in (None, "ridge") else ("majority", "pixels")
+    probe = probe or ("ridge" if dataset is None else "linear")
+    named = {name: _frozen(floor, input) for name, floor in _name_floors(floors, dataset is None).items()}
     frozen = _frozen(encoder, input)
     if not isinstance(frozen, FrameEncoder):
         raise UserError(f"the encoder must be a function from frames to features, got {type(encoder).__name__}")
@@ -157,14 +162,15 @@ def _frozen(encoder: Any, input: InputKind) -> Any:
     return FrameEncoder(encoder, input)
 
 
-def _name_floors(floors: Floors) -> dict[str, Any]:
+def _name_floors(floors: Floors, on_games: bool) -> dict[str, Any]:
     if isinstance(floors, str):
         floors = (floors,)
     named: dict[str, Any] = dict(floors) if isinstance(floors, Mapping) else {name: name for name in floors}
+    known = ("majority", PIXELS) if on_games else ("majority",)
     for floor in named.values():
-        if isinstance(floor, str) and floor != "majority":
+        if isinstance(floor, str) and floor not in known:
             raise UserError(
-                f"unknown floor {floor!r}; the only named floor is 'majority'; pass an encoder as"
+                f"unknown floor {floor!r}; floors with a name are {' and '.join(map(repr, known))}; pass an encoder as"
                 " floors={'untrained': encoder}"
             )
     return named
@@ -257,7 +263,7 @@ def compare(
 
     Args:
         runs: Directories of the runs.
-        metric: What to compare (f1, accuracy); the domain's first metric if omitted.
+        metric: What to compare (labels_saved, r2, f1, accuracy); if omitted, the first metric that the runs' probe has.
         baseline: Method to pair the others with; the best if omitted.
         allow_mismatch: Compare runs that cannot be ranked.
         data_dir: Where stores and datasets are kept.
@@ -269,8 +275,7 @@ def compare(
     allow_plugins(_texts(*evaluation.values()))
     asked = evaluation_of(dirs, evaluation)
     probed = from_dict(type(asked), {**to_dict(asked), **evaluation}, source="compare")
-    chosen = metric or domain_of(dirs).metrics[0]
-    return compare_runs(dirs, probed, chosen, baseline, allow_mismatch, Path(data_dir), threads, quiet)
+    return compare_runs(dirs, probed, metric, baseline, allow_mismatch, Path(data_dir), threads, quiet)
 
 
 def diagnose(

@@ -80,6 +80,7 @@ def main() -> int:
 def environment_for(name: str, threads: int) -> dict[str, str]:
     """This process's environment with the instruction set and the threads; processes that tests start inherit it."""
     threading = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), str(threads))
+    threading["OMP_WAIT_POLICY"] = "PASSIVE"  # threads that spin while they wait would take the other processes' time
     disabled = [feature for feature in numpy_features() if feature.startswith(NUMPY_BEYOND[name])]
     numpy_setting = {"NPY_DISABLE_CPU_FEATURES": " ".join(disabled)} if disabled else {}
     return os.environ | INSTRUCTION_SETS[name] | threading | numpy_setting

@@ -17,8 +17,9 @@ from torch import Tensor, nn
 from manicap.core.registry import Known, Registry
 from manicap.nn.encoders import Encoded, Encoder, ImpalaCNN, NatureCNN
 
-ProbeInput = Literal["output", "backbone"]
-"""`output`: what the method's paper probes; `backbone`: flattened convolutional features, of one width for all."""
+ProbeInput = Literal["output", "backbone", "local"]
+"""`output`: what the method's paper probes; `backbone`: flattened convolutional features, of one width for all;
+`local`: the feature map before them (11,264 numbers for the network of the paper)."""
 PresetName = Literal["quick", "standard", "paper"]
 CapacityOn = Literal["first", "both"]
 """Which outputs the capacity measures: those of the first frame or view only, as in the paper, or those of both."""
@@ -120,7 +121,9 @@ class Method(nn.Module):
 
     def represent(self, frames_BCHW: Tensor, probe_input: ProbeInput = "output") -> Tensor:
         """Frozen features of frames, for a probe or any other use."""
-        encoded = self.encoder(frames_BCHW)
+        encoded: Encoded = self.encoder(frames_BCHW)
+        if probe_input == "local":
+            return encoded.local_BPC.flatten(1)
         return self.output(encoded) if probe_input == "output" else encoded.features_BF
 
 

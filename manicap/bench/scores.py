@@ -1,15 +1,24 @@
 """The scores of a grid's runs, read from their results, for its report. What was not run is missing."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from manicap.bench.cell import measured, read_error
 from manicap.bench.grid import Grid
 from manicap.core.errors import UserError
 from manicap.domains.result import RunResult
+from manicap.jobs.comparison import bounds_of
 from manicap.jobs.differences import differences_from_paper
+from manicap.probing.class_result import ClassEvaluation
+from manicap.statistics.scales import LABELS_SAVED
 from manicap.train.logs import METRICS, read_log
+
+CLASS_CURVES = "converged logistic"
+"""The probe of the label curves of classes, whatever the probe of their scores."""
 
 
 @dataclass(frozen=True)
@@ -22,11 +31,23 @@ class RunScore:
     evaluation: str
     """Name of the way of probing."""
     metrics: Mapping[str, float]
-    """The domain's metrics: f1 and accuracy, or accuracy and top5."""
+    """The domain's metrics: labels saved and more, or accuracy and top5."""
     width: int
     """Number of features that the probe saw."""
     steps: int
     run_name: str
+    probe: str
+    curve_probe: str
+    """The probe of the label curves: that of classes is not the one that scores them."""
+    bounds: Mapping[str, str] = field(default_factory=dict)
+    """By metric: `at least` or `at most`, if its score is only a bound."""
+    labels: Mapping[str, Mapping[int, float]] = field(default_factory=dict)
+    """Mean score over the variables by number of labels, of the encoder and of the same network untrained; empty for a
+    probe without label curves."""
+
+    def probe_of(self, metric: str) -> str:
+        """The probe by which a metric was measured."""
+        return self.curve_probe if metric == LABELS_SAVED else self.probe
 
 
 @dataclass(frozen=True)
@@ -81,8 +102,32 @@ def gather_scores(grid: Grid, runs_dir: Path) -> GridScores:
 
 def _score(dataset: str, label: str, seed: int, name: str, result: RunResult, run_name: str) -> RunScore:
     evaluation = result.evaluation
-    metrics, steps = evaluation.scores.metrics, result.training.steps
-    return RunScore(dataset, label, seed, name, metrics, evaluation.width, steps, run_name)
+    return RunScore(
+        dataset,
+        label,
+        seed,
+        name,
+        evaluation.metrics,
+        evaluation.width,
+        result.training.steps,
+        run_name,
+        evaluation.probe,
+        CLASS_CURVES if isinstance(evaluation, ClassEvaluation) else evaluation.probe,
+        bounds_of(evaluation),
+        _label_curves(evaluation),
+    )
+
+
+def _label_curves(evaluation: Any) -> dict[str, dict[int, float]]:
+    """Mean over draws and variables. What is worse than knowing nothing counts as 0: one variable whose R2 is far below
+    would hide all others."""
+    found = {}
+    for name in ("encoder", "untrained"):
+        reading = getattr(evaluation, "readings", {}).get(name)
+        if reading is not None:
+            scores = np.nanmean(reading.scores(evaluation.variables), 0).clip(min=0).mean(1)
+            found[name] = dict(zip(reading.counts, scores.tolist(), strict=True))
+    return found
 
 
 def _curve(dataset: str, label: str, seed: int, run_dir: Path) -> Sequence[Curve]:

@@ -20,7 +20,7 @@ RunPaths = Annotated[tuple[Path, ...], tyro.conf.Positional, tyro.conf.arg(help=
 def compare(
     runs: RunPaths,
     config: EvaluationConfig,
-    metric: str = "f1",
+    metric: str | None = None,
     baseline: str | None = None,
     allow_mismatch: bool = False,
     threads: Threads | None = None,
@@ -37,7 +37,7 @@ def compare(
     Args:
         runs: Directories of the runs.
         config: How to probe them.
-        metric: What to compare.
+        metric: What to compare; if omitted, labels saved or the first metric that the runs' probe has.
         baseline: Method to pair the others with; the best if omitted.
         allow_mismatch: Compare runs that cannot be ranked. The reasons are printed below the table.
         threads: CPU threads; OMP_NUM_THREADS or all cores if omitted.
@@ -45,7 +45,7 @@ def compare(
     """
     comparison = compare_runs(runs, config, metric, baseline, allow_mismatch, data_dir, threads)
     probed = ", ".join(f"{field.name} {getattr(config, field.name)}" for field in fields(config))
-    print(f"{metric}, {probed}\n{comparison}")
+    print(f"{comparison.metric}, {probed}\n{comparison}")
 
 
 def compare_for_arguments(arguments: list[str]) -> Callable[..., None]:
@@ -53,7 +53,7 @@ def compare_for_arguments(arguments: list[str]) -> Callable[..., None]:
     runs = run_dirs_in(arguments)
     told = {word.split("=")[0].lstrip("-").replace("-", "_") for word in arguments if word.startswith("--")}
     metrics = domain_of(runs).metrics
-    return with_types(compare, config=evaluation_of(runs, told), metric=(choice(metrics), metrics[0]))
+    return with_types(compare, config=evaluation_of(runs, told), metric=(choice(metrics) | None, None))
 
 
 compare.for_arguments = compare_for_arguments  # type: ignore[attr-defined]

@@ -11,7 +11,7 @@ from manicap.algorithms.base import ProbeInput
 from manicap.core.errors import UserError
 from manicap.domains.base import Config, Probing
 
-FORMAT = 2
+FORMAT = 3
 TargetKind = Literal["class", "place", "number"]
 """What is decoded: one of several names; a place, where one pixel off is nearly right; a number."""
 
@@ -75,6 +75,11 @@ class Evaluation:
     """Scores to compare with: the untrained network, the most frequent answer."""
     predictions: Any = field(default=None, repr=False, compare=False)
     """Predictions for the test samples; not part of the dict."""
+
+    @property
+    def metrics(self) -> dict[str, float]:
+        """The summary numbers, by which runs are compared."""
+        return dict(self.scores.metrics)
 
     def add_floor(self, name: str, other: "Evaluation | Scores") -> None:
         """Show `other` beside the scores: an untrained or supervised encoder, probed in the same way."""

@@ -1,7 +1,7 @@
 """The result of a run: what was measured, and everything it depends on. Read and written only here.
 
 result = RunResult.read(run_dir / "result.json")
-result.evaluation.scores.metrics["f1"]
+result.evaluation.metrics["f1"]
 """
 
 from dataclasses import asdict, dataclass, field

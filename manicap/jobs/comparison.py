@@ -11,7 +11,7 @@ from manicap.core.config import check_config, from_dict, to_dict
 from manicap.core.errors import UserError
 from manicap.core.results import has_result
 from manicap.domains.base import Domain, find_domain
-from manicap.domains.evaluation import EvaluationConfig
+from manicap.domains.evaluation import Evaluation, EvaluationConfig
 from manicap.domains.result import RunResult
 from manicap.jobs.probing import probe
 from manicap.probing.feature_cache import remove_features
@@ -23,14 +23,17 @@ from manicap.train.finished import FinishedRun, require_runs
 def compare_runs(
     run_dirs: Sequence[Path],
     evaluation: EvaluationConfig,
-    metric: str,
+    metric: str | None,
     baseline: str | None,
     allow_mismatch: bool,
     data_dir: Path,
     threads: int | None = None,
     quiet: bool = False,
 ) -> Comparison:
-    """Probe the runs where necessary, and compare. Runs that cannot be ranked are refused before any probing."""
+    """Probe the runs where necessary, and compare. Runs that cannot be ranked are refused before any probing.
+
+    Without `metric`, by the first of the domain's metrics that all results have.
+    """
     require_runs(tuple(run_dirs))
     check_config(evaluation)
     domain = domain_of(run_dirs)
@@ -43,6 +46,7 @@ def compare_runs(
     return compare(
         results,
         metric=metric,
+        metrics=domain.metrics,
         baseline=baseline,
         allow_mismatch=allow_mismatch,
         subjects=domain.subjects_title,
@@ -94,7 +98,7 @@ def measured(result: RunResult) -> Measured:
         method=result.method,
         seed=result.seed,
         width=evaluation.width,
-        scores=evaluation.scores.metrics,
+        scores=evaluation.metrics,
         store=evaluation.store,
         config=to_dict(result.config),
         probed={
@@ -103,7 +107,14 @@ def measured(result: RunResult) -> Measured:
             "probe": evaluation.probe,
             "probe options": evaluation.probe_options,
         },
+        bounds=bounds_of(evaluation),
     )
+
+
+def bounds_of(evaluation: Evaluation) -> dict[str, str]:
+    """Metrics whose score is only a bound, `at least` or `at most`: labels saved, if the floor's curve ends early."""
+    saved = getattr(evaluation, "saved", {}).get("untrained")
+    return {"labels_saved": saved.overall.bound} if saved is not None and saved.overall.bound else {}
 
 
 def _planned(run: FinishedRun, evaluation: EvaluationConfig) -> Measured:

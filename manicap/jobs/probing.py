@@ -20,6 +20,7 @@ from manicap.domains.result import RunResult
 from manicap.jobs.same_data import is_of_data
 from manicap.train.device import set_threads
 from manicap.train.finished import FinishedRun
+from manicap.train.identity import cpu_model
 
 VERSIONS = ("manicap", "torch", "numpy", "ale-py")
 
@@ -92,7 +93,8 @@ def known_result(path: Path, encoder: str) -> RunResult | None:
 
 
 def _versions() -> dict[str, str]:
-    found = {}
+    """Of what a result depends on, with the machine."""
+    found = {"machine": cpu_model()}
     for name in VERSIONS:
         try:
             found[name] = version(name)

@@ -33,6 +33,11 @@ class Encoder(nn.Module):
         self.channels, self.height, self.width = channels, height, width
         self.local_channels = self.local_height = self.local_width = self.num_features = 0
 
+    def layers(self, frames_BCHW: Tensor) -> dict[str, Tensor]:
+        """The output of each layer [B, ...], by name, the first one first; by default the two parts of `Encoded`."""
+        encoded: Encoded = self(frames_BCHW)
+        return {"local map": encoded.local_BPC, "backbone": encoded.features_BF}
+
     def _require_frames(self, frames_BCHW: Tensor) -> None:
         expected = (self.channels, self.height, self.width)
         if frames_BCHW.ndim != 4 or tuple(frames_BCHW.shape[1:]) != expected:
@@ -82,6 +87,14 @@ class NatureCNN(Encoder):
         orthogonal(self)
         self.local_channels, self.local_height, self.local_width = NATURE_CHANNELS[2], heights[3], widths[3]
         self.num_features = NATURE_CHANNELS[3] * heights[4] * widths[4]
+
+    def layers(self, frames_BCHW: Tensor) -> dict[str, Tensor]:
+        self._require_frames(frames_BCHW)
+        first = frame_convolution(frames_BCHW, self.conv1.weight, self.conv1.bias, stride=4).relu()
+        second = self.conv2(first).relu()
+        local = self.conv3(second).relu()
+        last = self.conv4(local).relu()
+        return {"convolution 1": first, "convolution 2": second, "local map": local, "backbone": last}
 
     def forward(self, frames_BCHW: Tensor, features_of: int | None = None) -> Encoded:
         self._require_frames(frames_BCHW)

@@ -9,9 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manicap.core.arrays import read_arrays, write_arrays
-from manicap.domains.evaluation import Evaluation
+from manicap.probing.curve_result import CurveEvaluation
 
 Labels = NDArray[np.int64]
+CLASS = "class"
+"""The only variable of a label curve."""
 
 
 @dataclass(frozen=True)
@@ -58,10 +60,30 @@ class ClassPredictions:
 
 
 @dataclass(kw_only=True)
-class ClassEvaluation(Evaluation):
-    """Scores of one encoder on the classes of one dataset, and everything they depend on."""
+class ClassEvaluation(CurveEvaluation):
+    """Scores of one encoder on the classes of one dataset, and everything they depend on.
+
+    The scores are those of `probe`. The label curves in `readings` are the weighted F1 of a logistic regression fitted
+    to convergence, whatever `probe` is: one that trains for a number of epochs would have to be tuned to each count.
+    """
 
     scores_type: ClassVar[type[Any]] = ClassScores
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        return (CLASS,)
+
+    def knowing_nothing(self, variable: str) -> float:
+        """The better F1 of two ways to guess: any class alike, and always the most frequent one.
+
+        Guessing each of K classes alike has a weighted F1 of at least 1 / K. If a share a of the images has the most
+        frequent class, naming it always has F1 2 a / (1 + a) on these and 0 on the others.
+        """
+        alike = 1 / len(self.scores.classes)
+        if "majority" not in self.floors:
+            return alike
+        share = self.floors["majority"].accuracy
+        return float(max(alike, 2 * share**2 / (1 + share)))
 
     def __str__(self) -> str:
         lines = [
@@ -78,7 +100,16 @@ class ClassEvaluation(Evaluation):
         first = max(len(name) for name, _ in rows)
         lines.append(" " * first + "".join(f"  {title:>9}" for title in titles))
         lines += [f"{name:<{first}}" + "".join(f"  {value:>9.3f}" for value in values) for name, values in rows]
-        return "\n".join(lines)
+        return "\n".join([*lines, *_said_of_labels(self)])
+
+
+def _said_of_labels(evaluation: ClassEvaluation) -> list[str]:
+    """A blank line and a line for each floor with label curves."""
+    lines = [
+        f"labels saved against {floor}: {saved.overall} at {saved.at} labels (F1 of a converged logistic regression)"
+        for floor, saved in sorted(evaluation.saved.items())
+    ]
+    return ["", *lines] if lines else []
 
 
 def score_classes(scores: NDArray[np.floating[Any]], labels: Labels, class_names: tuple[str, ...]) -> ClassScores:

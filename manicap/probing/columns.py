@@ -46,6 +46,12 @@ class ClassColumns:
         self._offsets_VK = self._padding_VK + self._multiplicity_VK.log()
         self._share_C = 1 / self._multiplicity_VK.flatten()[self._used]
 
+    @property
+    def variable_of_row(self) -> Tensor:
+        """[C]"""
+        sizes = torch.tensor([len(found) for found in self.classes])
+        return torch.arange(self.num_variables).repeat_interleave(sizes)
+
     @classmethod
     def from_labels(cls, labels: Labels, unseen: Unseen) -> "ClassColumns":
         classes, merged = [], []
@@ -81,11 +87,19 @@ class ClassColumns:
             places[v, found] = np.arange(len(found))
         return torch.from_numpy(places[np.arange(self.num_variables), labels])
 
-    def loss_and_residual(self, logits_BC: Tensor, targets_BV: Tensor) -> tuple[Tensor, Tensor]:
-        """Summed cross-entropy per variable [V], and its derivative by the logit of each class of a row."""
+    def loss_and_residual(
+        self, logits_BC: Tensor, targets_BV: Tensor, weights_BV: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """Summed cross-entropy per variable [V], and its derivative by the logit of each class of a row.
+
+        Frames may have weights, other ones for each variable.
+        """
         log_p_BVK = self._spread(logits_BC, self._offsets_VK).log_softmax(2)
-        losses_V = -log_p_BVK.gather(2, targets_BV[:, :, None])[:, :, 0].sum(0)
-        return losses_V, self._residual(log_p_BVK.exp_(), targets_BV)
+        losses_BV = -log_p_BVK.gather(2, targets_BV[:, :, None])[:, :, 0]
+        residual_BC = self._residual(log_p_BVK.exp_(), targets_BV)
+        if weights_BV is None:
+            return losses_BV.sum(0), residual_BC
+        return (losses_BV * weights_BV).sum(0), residual_BC * weights_BV[:, self.variable_of_row]
 
     def residual(self, logits_BC: Tensor, targets_BV: Tensor) -> Tensor:
         """Only the derivative."""

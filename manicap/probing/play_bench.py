@@ -1,19 +1,20 @@
 """Probe the state variables of a game: a bench to measure on, and one call.
 
 bench = PlayBench(store, "fixed", "corrected")        # a store, split, with its labels
-bench.evaluate(encoder, "linear", floors={"majority": "majority", "untrained": untrained})
+bench.evaluate(encoder, "ridge", floors={"majority": "majority", "untrained": untrained})
 """
 
 import time
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
-from manicap.atari.annotations import DISPLAY, MISC
+from manicap.atari.annotations import annotations, kind_of
 from manicap.atari.annotations import categories as categories_of
 from manicap.atari.games import find_game
 from manicap.atari.protocol import find_protocol
@@ -22,19 +23,36 @@ from manicap.atari.store import Store
 from manicap.core.config import check_config, checked
 from manicap.core.errors import UserError
 from manicap.core.ranges import Count, Seed, Width
+from manicap.core.seeding import numpy_generator
 from manicap.domains.evaluation import TargetKind
 from manicap.probing.features import Features, FrameEncoder, extract_all, project_features
+from manicap.probing.layers import LABELS, TEST_FRAMES, Frames, Layers, read_layers
 from manicap.probing.majority import MajorityClass
 from manicap.probing.metrics import Labels, Scores, score_labels
-from manicap.probing.probes import Probe, ProbeBuilder, find_probe
+from manicap.probing.pixels import PIXELS, pixel_floors
+from manicap.probing.probes import Probe, ProbeBuilder, ReadingProbe, find_probe
+from manicap.probing.reading import Reading
+from manicap.probing.rescaling import Rescaling, rescale
 from manicap.probing.sampling import ProbeData, scored_rows
-from manicap.probing.state_result import StateEvaluation, StatePredictions
+from manicap.probing.state_result import ENCODER, StateEvaluation, StatePredictions
 
 TEST_BATCH = 64
 """The reference protocol samples the test set in whole batches of the probe's size."""
 
 Floor = str | FrameEncoder | StateEvaluation
-"""`majority`, another encoder, which is probed in the same way, or an earlier result."""
+"""`majority`, `pixels`, another encoder, which is probed in the same way, or an earlier result."""
+
+
+class Outcome(NamedTuple):
+    """What a probe found."""
+
+    scores: Scores
+    decoded: Labels
+    """Exact values of every test frame [n, V]."""
+    numbers: NDArray[np.float32] | None = None
+    """Places and numbers as regressed [n, V], for a probe that regresses them."""
+    reading: Reading | None = None
+    """For a probe with label curves."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +65,8 @@ class Extraction:
     """Number of frames encoded at a time."""
     width: Width | None = None
     """Project them to this many dimensions by a seeded random orthogonal map."""
+    rescaling: Rescaling = "none"
+    """What to do to them before they are probed; see `rescaling`."""
     quiet: bool = False
 
 
@@ -78,7 +98,7 @@ class PlayBench:
     def evaluate(
         self,
         encoder: FrameEncoder,
-        probe: str | ProbeBuilder = "linear",
+        probe: str | ProbeBuilder = "ridge",
         *,
         floors: Mapping[str, Floor] | None = None,
         fingerprints: Mapping[FrameEncoder, str] | None = None,
@@ -87,7 +107,7 @@ class PlayBench:
     ) -> StateEvaluation:
         """Scores of an encoder and its floors, with everything they depend on. The frames are read once for all."""
         check_config(extraction)
-        floors = {"majority": "majority"} if floors is None else floors
+        floors = self._named_floors({"majority": "majority", PIXELS: PIXELS} if floors is None else floors, extraction)
         encoders = [encoder, *(floor for floor in floors.values() if isinstance(floor, FrameEncoder))]
         named = {each: (fingerprints or {}).get(each) for each in encoders}
         start = time.perf_counter()
@@ -113,8 +133,18 @@ class PlayBench:
                 evaluation.add_floor(name, floor)
             else:
                 no_features = np.zeros((len(self.rows), 1), np.float32)
-                evaluation.floors[name] = self.score(MajorityClass(), no_features)[0]
+                evaluation.add_floor(name, self.score(MajorityClass(), no_features).scores)
         return evaluation
+
+    def _named_floors(self, floors: Mapping[str, Floor], extraction: Extraction) -> dict[str, Floor]:
+        """With encoders in the place of `pixels`."""
+        found: dict[str, Floor] = {}
+        for name, floor in floors.items():
+            if isinstance(floor, str) and floor == PIXELS:
+                found |= pixel_floors(self.store, self.splits.train.rows, extraction.width, self.seed)
+            else:
+                found[name] = floor
+        return found
 
     def _measure(
         self,
@@ -128,16 +158,18 @@ class PlayBench:
         start, feature_width = time.perf_counter(), features.shape[1]
         if extraction.width is not None:
             features = project_features(features, extraction.width, self.seed)
+        features = rescale(features, extraction.rescaling, len(self.splits.train))
         projected = time.perf_counter()
         probe = builder(self.protocol, self.seed, extraction.quiet)
-        scores, decoded = self.score(probe, features)
-        test = self.splits.test
+        outcome, test = self.score(probe, features), self.splits.test
+        if outcome.reading is not None and (layers := getattr(encoder.encoder, "layers", None)) is not None:
+            outcome = outcome._replace(reading=replace(outcome.reading, layers=self._read_layers(layers)))
         return StateEvaluation(
             subject=self.store.config.game,
             protocol=self.protocol.name,
             annotation_set=self.annotation_set,
             probe=probe.name,
-            probe_options=asdict(probe.config),
+            probe_options=asdict(probe.config) | {"rescaling": extraction.rescaling},
             width=features.shape[1],
             feature_width=feature_width,
             seed=self.seed,
@@ -148,35 +180,60 @@ class PlayBench:
             counts=self.splits.counts,
             categories=self.categories,
             kinds=self.kinds,
-            scores=scores,
+            unseen=self.unseen,
+            dropped=tuple(name for name in self.splits.entropies if name not in self.splits.variables),
+            scores=outcome.scores,
+            readings={} if outcome.reading is None else {ENCODER: outcome.reading},
             seconds={"features": encoding_seconds + projected - start, "probe": time.perf_counter() - projected},
-            predictions=StatePredictions(self.splits.variables, test.rows, test.episodes, self.labels[2], decoded),
+            predictions=StatePredictions(
+                self.splits.variables, test.rows, test.episodes, self.labels[2], outcome.decoded, outcome.numbers
+            ),
         )
 
-    def score(self, probe: Probe, features: Features) -> tuple[Scores, Labels]:
-        """The scores, and the decoded labels of every test frame."""
-        cuts = np.cumsum([len(part) for part in self.parts])[:-1]
+    def score(self, probe: Probe, features: Features) -> Outcome:
+        """Fit a probe to features of all frames, and score what it says of the test frames."""
+        variables, cuts = self.splits.variables, np.cumsum([len(part) for part in self.parts])[:-1]
+        kinds = tuple(self.kinds[name] for name in variables)
         train, val, test = (
-            ProbeData(piece, labels, part.episodes)
+            ProbeData(piece, labels, part.episodes, kinds)
             for piece, labels, part in zip(np.split(features, cuts), self.labels, self.parts, strict=True)
         )
-        decoded = probe.fit(train, val).predict(test.features)
+        probe.fit(train, val)
         scored = scored_rows(test, self.protocol, TEST_BATCH, self.seed, "test")
-        scores = score_labels(test.labels[scored], decoded[scored], self.splits.variables, self.categories)
-        return scores, decoded
+
+        def score(decoded: Labels, numbers: NDArray[np.float32] | None = None) -> Scores:
+            read = None if numbers is None else numbers[scored]
+            return score_labels(test.labels[scored], decoded[scored], variables, self.categories, self.kinds, read)
+
+        if isinstance(probe, ReadingProbe):
+            decoded, numbers = probe.decode(test.features)
+            return Outcome(score(decoded, numbers), decoded, numbers, probe.read(test, variables))
+        decoded = probe.predict(test.features)
+        return Outcome(score(decoded), decoded)
+
+    def _read_layers(self, layers: Layers) -> dict[str, tuple[int, float]]:
+        def some(index: int, count: int) -> Frames:
+            part = self.parts[index]
+            chosen = np.sort(numpy_generator(self.seed, "layers", part.name).permutation(len(part))[:count])
+            frames = np.array(self.store.frames[part.rows[chosen]])[:, None]
+            return Frames(frames, self.labels[index][chosen], part.episodes[chosen])
+
+        kinds = tuple(self.kinds[name] for name in self.splits.variables)
+        return read_layers(layers, some(0, LABELS), some(2, TEST_FRAMES), kinds, self.seed)
 
     @property
     def kinds(self) -> dict[str, TargetKind]:
         """The kind of each variable."""
-        return {name: _kind(name, self.categories) for name in self.splits.variables}
+        game = find_game(self.store.config.game)
+        table = {variable.name: variable for variable in annotations(game, self.annotation_set)}
+        return {name: kind_of(game.name, table[name]) for name in self.splits.variables}
+
+    @property
+    def unseen(self) -> dict[str, float]:
+        """The share of test frames whose value never occurs in training, per variable."""
+        pairs = zip(self.splits.variables, self.labels[0].T, self.labels[2].T, strict=True)
+        return {name: float((~np.isin(test, np.unique(train))).mean()) for name, train, test in pairs}
 
     def _labels(self, part: Part) -> Labels:
         found = read_labels(self.store, part.rows, self.annotation_set, self.protocol, self.splits.variables)
         return np.stack([found[name] for name in self.splits.variables], axis=1)
-
-
-def _kind(variable: str, categories: Mapping[str, Any]) -> TargetKind:
-    """By category: scores, clocks and lives are numbers, directions and doors are classes, all others are places."""
-    if variable in categories.get(DISPLAY, ()):
-        return "number"
-    return "class" if variable in categories.get(MISC, ()) else "place"

@@ -8,8 +8,11 @@ class MyProbe:
 manicap.evaluate(encoder, game="pong", probe=lambda protocol, seed, quiet: MyProbe())
 """
 
-from collections.abc import Callable
-from typing import Any, Protocol, Self
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol, Self, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
 
 from manicap.atari.protocol import Protocol as ProbeProtocol
 from manicap.core.registry import Registry
@@ -18,6 +21,8 @@ from manicap.probing.knn import NearestNeighbors
 from manicap.probing.linear import LinearConfig, LinearProbes
 from manicap.probing.logistic import LogisticProbes
 from manicap.probing.metrics import Labels
+from manicap.probing.reading import Reading
+from manicap.probing.ridge_probes import RidgeProbes
 from manicap.probing.sampling import ProbeData
 
 STEPS_AN_EPOCH = 36_000
@@ -25,7 +30,7 @@ STEPS_AN_EPOCH = 36_000
 
 
 class Probe(Protocol):
-    """`LinearProbes`, `LogisticProbes`, `NearestNeighbors` or one of your own."""
+    """`RidgeProbes`, `LinearProbes`, `LogisticProbes`, `NearestNeighbors` or one of your own."""
 
     name: str
     config: Any
@@ -36,12 +41,26 @@ class Probe(Protocol):
     def predict(self, features: Features) -> Labels: ...
 
 
+@runtime_checkable
+class ReadingProbe(Probe, Protocol):
+    """A probe that also says how many labels and directions it takes, as `RidgeProbes` does."""
+
+    def decode(self, features: Features) -> tuple[Labels, NDArray[np.float32]]:
+        """Exact values [n, V], and places and numbers as regressed [n, V], NaN for names."""
+        ...
+
+    def read(self, test: ProbeData, variables: Sequence[str]) -> Reading: ...
+
+
 ProbeBuilder = Callable[[ProbeProtocol, int, bool], Probe]
 """Takes protocol, seed and quiet, and returns a probe that is not fitted yet."""
 
 PROBES: Registry[Any] = Registry(
-    "probe", object, {"linear": LinearProbes, "logistic": LogisticProbes, "knn": NearestNeighbors}
+    "probe",
+    object,
+    {"ridge": RidgeProbes, "linear": LinearProbes, "logistic": LogisticProbes, "knn": NearestNeighbors},
 )
+"""`linear` is the 2019 code's, for comparison with published numbers."""
 
 
 def find_probe(name: str, steps: int, init: str = "auto") -> ProbeBuilder:
@@ -49,6 +68,8 @@ def find_probe(name: str, steps: int, init: str = "auto") -> ProbeBuilder:
     found = PROBES[name]
     if found is LinearProbes:
         return _linear_for(steps, init)
+    if found is RidgeProbes:
+        return lambda protocol, seed, quiet: RidgeProbes(seed, quiet)
     if found in (LogisticProbes, NearestNeighbors):
         return lambda protocol, seed, quiet: found(quiet=quiet)
     return found

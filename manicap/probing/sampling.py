@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from manicap.atari.protocol import Protocol
 from manicap.core.errors import UserError
 from manicap.core.seeding import numpy_generator
+from manicap.domains.evaluation import TargetKind
 from manicap.probing.metrics import Labels
 
 Indices = NDArray[np.int64]
@@ -24,6 +25,8 @@ class ProbeData:
     """[n, V], whole numbers from 0."""
     episodes: Indices
     """[n]: the episode of each row; rows of an episode are adjacent."""
+    kinds: tuple[TargetKind, ...] = ()
+    """Of each variable; if empty, all are numbers."""
 
     def __post_init__(self) -> None:
         shapes = (self.features.shape, self.labels.shape, self.episodes.shape)

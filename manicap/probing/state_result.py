@@ -11,7 +11,11 @@ from numpy.typing import NDArray
 from manicap.atari.annotations import CATEGORIES
 from manicap.core.arrays import read_arrays, write_arrays
 from manicap.domains.evaluation import Evaluation, TargetKind
-from manicap.probing.metrics import Labels, Score, Scores
+from manicap.probing.curve_result import ENCODER, UNTRAINED, CurveEvaluation
+from manicap.probing.metrics import Labels, Scores
+from manicap.probing.state_text import state_text
+
+__all__ = ["ENCODER", "UNTRAINED", "StateEvaluation", "StatePredictions"]
 
 
 @dataclass(frozen=True)
@@ -26,11 +30,23 @@ class StatePredictions:
     true: Labels
     """uint8 [n, V]"""
     decoded: Labels
-    """uint8 [n, V]"""
+    """uint8 [n, V]: exact values."""
+    numbers: NDArray[np.float32] | None = None
+    """[n, V]: places and numbers as regressed, NaN for names; None for a probe that does not regress."""
+
+    @property
+    def shown(self) -> Labels:
+        """What to show beside the true values: regressed numbers, rounded, where there are any."""
+        if self.numbers is None:
+            return self.decoded
+        largest = np.iinfo(self.decoded.dtype).max
+        rounded = np.nan_to_num(self.numbers).round().clip(0, largest).astype(self.decoded.dtype)
+        return np.where(np.isnan(self.numbers), self.decoded, rounded)
 
     def save(self, path: Path) -> str:
         """Write one .npz file atomically and return its sha256."""
-        return write_arrays(path, {each.name: getattr(self, each.name) for each in fields(self)})
+        found = {each.name: getattr(self, each.name) for each in fields(self)}
+        return write_arrays(path, {name: value for name, value in found.items() if value is not None})
 
     @classmethod
     def load(cls, path: Path, sha256: str) -> "StatePredictions":
@@ -39,7 +55,7 @@ class StatePredictions:
 
 
 @dataclass(kw_only=True)
-class StateEvaluation(Evaluation):
+class StateEvaluation(CurveEvaluation):
     """Scores of one encoder on the state variables of one game, and everything they depend on."""
 
     scores_type: ClassVar[type[Any]] = Scores
@@ -53,7 +69,23 @@ class StateEvaluation(Evaluation):
     categories: dict[str, tuple[str, ...]]
     """Variables that were scored, by category."""
     kinds: dict[str, TargetKind]
-    """What each variable is: a place, a number or a class."""
+    """What each variable is: a place, a number or a class (a name)."""
+    unseen: dict[str, float]
+    """The share of test frames whose value never occurs in training, per variable."""
+    dropped: tuple[str, ...] = ()
+    """Variables that are not scored, because they hardly vary."""
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The variables that count, once each, in the order of the categories."""
+        found = (name for category in CATEGORIES for name in self.categories.get(category, ()))
+        return tuple(dict.fromkeys(found))
+
+    def knowing_nothing(self, variable: str) -> float:
+        """The score of the mean, or of the most frequent value."""
+        if self.kinds[variable] != "class" or "majority" not in self.floors:
+            return 0.0
+        return float(self.floors["majority"].variables[variable].f1)
 
     @property
     def game(self) -> str:
@@ -71,49 +103,7 @@ class StateEvaluation(Evaluation):
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
         categories = {name: tuple(found) for name, found in values["categories"].items()}
-        return super().from_dict({**values, "categories": categories})
+        return super().from_dict({**values, "categories": categories, "dropped": tuple(values["dropped"])})
 
     def __str__(self) -> str:
-        return _table(self)
-
-
-def _table(evaluation: StateEvaluation) -> str:
-    projected = evaluation.width != evaluation.feature_width
-    source = f" projected from {evaluation.feature_width}" if projected else ""
-    counts = evaluation.counts
-    lines = [
-        f"{evaluation.subject}: protocol {evaluation.protocol}, annotations {evaluation.annotation_set},"
-        f" {evaluation.probe} probe on {evaluation.width} features{source}, seed {evaluation.seed}",
-        f"{counts['frames_train']:,} training, {counts['frames_val']:,} validation and {counts['frames_test']:,}"
-        f" test frames of a {evaluation.steps:,}-step store",
-        "",
-    ]
-    # Explicit orders, because JSON with sorted keys does not preserve those of the dicts.
-    titles = ["encoder", *sorted(evaluation.floors)]
-    columns = [evaluation.scores, *(evaluation.floors[name] for name in titles[1:])]
-    rows: list[tuple[str, list[Score]]] = []
-    in_categories = {name for found in evaluation.categories.values() for name in found}
-    for category in sorted(evaluation.categories, key=CATEGORIES.index):
-        names = evaluation.categories[category]
-        rows.append((category, [scores.categories[category] for scores in columns]))
-        rows += [(f"  {name}", [scores.variables[name] for scores in columns]) for name in names]
-    rows += [
-        (f"  {name} (in no category)", [scores.variables[name] for scores in columns])
-        for name in sorted(set(evaluation.scores.variables) - in_categories)
-    ]
-    rows.append(("mean over categories", [Score(scores.f1, scores.accuracy) for scores in columns]))
-    first = max(len(name) for name, _ in rows)
-    widths = [max(len(title), 6) for title in titles]
-    half = sum(widths) + 2 * len(widths)
-
-    def line(name: str, f1: list[str], accuracy: list[str]) -> str:
-        cells = [
-            "".join(f"  {cell:>{size}}" for cell, size in zip(part, widths, strict=True)) for part in (f1, accuracy)
-        ]
-        return f"{name:<{first}}{cells[0]}   {cells[1]}".rstrip()
-
-    lines.append(f"{'':<{first}}{'F1':>{half}}   {'accuracy':>{half}}")
-    lines.append(line("", titles, titles))
-    for name, scores in rows:
-        lines.append(line(name, [f"{score.f1:.3f}" for score in scores], [f"{score.accuracy:.3f}" for score in scores]))
-    return "\n".join(lines)
+        return state_text(self)

@@ -10,6 +10,7 @@ from manicap.core.config import to_dict
 from manicap.core.files import atomic_write
 from manicap.domains.result import RunResult
 from manicap.probing.class_result import ClassEvaluation, ClassPredictions, ClassScores
+from manicap.report.class_labels import PUBLISHED_NOTE, class_labels, is_probed_as_published
 from manicap.report.contents import Fact
 from manicap.report.curves import training_charts
 from manicap.report.diagnostics import observation_charts, read_diagnosis
@@ -42,6 +43,9 @@ def write_class_page(run_dir: Path, data_dir: Path) -> Path:
         neighbors=_neighbors(run_dir, result, data_dir),
         diagnosis=read_diagnosis(run_dir),
         probe_note=_probe_note(evaluation),
+        probe=evaluation.probe,
+        published_note="" if is_probed_as_published(evaluation) else PUBLISHED_NOTE,
+        labels=class_labels(evaluation),
     )
     path = run_dir / "report.html"
     atomic_write(path, build_page(page).encode())

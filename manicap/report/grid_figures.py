@@ -17,9 +17,14 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from manicap.bench.scores import Curve, GridScores
-from manicap.report.grid_summary import METRICS, Summary, Sweep
+from manicap.report.grid_entries import METRICS, Sweep
+from manicap.report.grid_label_curves import label_curves
+from manicap.report.grid_summary import Summary
+from manicap.report.grid_tables import probe_warning
 from manicap.report.names import slug, unique
 
 PALETTE = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#56B4E9", "#CC79A7", "#F0E442", "#000000")
@@ -80,22 +85,39 @@ def draw_all(parts: Sequence[Summary], found: GridScores) -> list[Drawing]:
 
 
 def _drawings_of(part: Summary) -> list[Drawing]:
-    where, metric = part.evaluation, METRICS[part.metric]
+    where, probed, metric = part.evaluation, part.probed, METRICS[part.metric]
     found = []
     for sweep in part.sweeps:
         varied = sweep.varied.replace("_", " ")
         intervals = ", with 95 % intervals over seeds" if part.num_seeds > 1 else ", one run each"
-        caption = f"{metric} on {part.domain.subject_title(sweep.dataset)} over {varied} ({where}){intervals}."
+        caption = f"{metric} on {part.domain.subject_title(sweep.dataset)} over {varied}, {probed}{intervals}."
+        if any(point.published is not None for point in sweep.points):
+            caption = f"{caption} {probe_warning(part)}".strip()
         name = f"{sweep.varied} {Path(sweep.dataset).name} {where}"
-        found.append(_drawing(name, caption, partial(draw_sweep, sweep, metric)))
-    bars = "bars are means, whiskers standard deviations over seeds" if part.num_seeds > 1 else "bars are single runs"
-    caption = f"{metric} on each dataset ({where}); {bars}."
-    found.append(_drawing(f"bars {where}", caption, lambda: draw_bars(part)))
+        found.append(_drawing(name, caption, partial(draw_sweep, sweep, part)))
+    found.append(
+        _drawing(f"bars {where}", f"{metric} on each dataset, {probed}; {_bars(part)}.", partial(draw_bars, part))
+    )
     if part.profiles:
         bands = ", with stratified bootstrap 95 % bands" if part.num_seeds > 1 else ""
-        caption = f"Performance profiles ({where}): fraction of all runs above a given {metric}{bands}."
-        found.append(_drawing(f"profiles {where}", caption, lambda: draw_profiles(part)))
+        caption = f"Performance profiles, {probed}: fraction of all runs above a value of {metric}{bands}."
+        found.append(_drawing(f"profiles {where}", caption, partial(draw_profiles, part)))
+    if label_curves(part):
+        caption = (
+            f"Mean score by number of labels, {probed}: R² of places and numbers, F1 of names and classes, over"
+            " variables, draws of the labels, seeds and datasets, at the numbers of labels that all runs have. Solid:"
+            " the encoder; dotted: the same network untrained. Scores below 0 count as 0."
+        )
+        found.append(_drawing(f"label curves {where}", caption, partial(draw_label_curves, part)))
     return found
+
+
+def _bars(part: Summary) -> str:
+    if part.num_seeds < 2:
+        return "bars are single runs" + " and start at 1, where nothing is saved" * part.scale.is_ratio
+    if part.scale.is_ratio:
+        return "bars are geometric means and start at 1, where nothing is saved; whiskers geometric standard deviations"
+    return "bars are means, whiskers standard deviations over seeds"
 
 
 def draw_bars(part: Summary) -> Figure:
@@ -113,24 +135,43 @@ def draw_bars(part: Summary) -> Figure:
         )
         panel.set_xlim(-0.6, per_row - 0.4)
         panel.set_ylabel(METRICS[part.metric])
+        if part.scale.is_ratio:
+            _ratio_axis(panel, "y")
     _legend(figure, panels[0].containers[1::2])
     return figure
 
 
 def _draw_bars_of(panel: Axes, part: Summary, datasets: Sequence[str], label: str, index: int, width: float) -> None:
-    found = [(i, np.array(list(part.values(dataset, label).values()))) for i, dataset in enumerate(datasets)]
+    found = [(i, part.scale.values(part.values(dataset, label).values())) for i, dataset in enumerate(datasets)]
     measured = [(i, scores) for i, scores in found if len(scores)]
+    means = np.array([scores.mean() for _, scores in measured])
+    spreads = np.array([scores.std(ddof=1) if len(scores) > 1 else np.nan for _, scores in measured])
+    low, top, high = (
+        np.array([part.scale.back(x) for x in each]) for each in (means - spreads, means, means + spreads)
+    )
     offset = (index + 0.5) * width - 0.425
     panel.bar(
         [i + offset for i, _ in measured],
-        [scores.mean() for _, scores in measured],
+        top - part.scale.neutral,
         width,
-        yerr=[scores.std(ddof=1) if len(scores) > 1 else np.nan for _, scores in measured],  # NaN draws nothing
+        bottom=part.scale.neutral,
+        yerr=[top - low, high - top],  # NaN draws nothing
         label=label,
         color=PALETTE[index % len(PALETTE)],
         hatch=HATCHES[index // len(PALETTE) % len(HATCHES)],
         error_kw={"elinewidth": 0.8, "ecolor": INK},
     )
+
+
+def _ratio_axis(axes: Axes, which: str) -> None:
+    """A logarithmic axis with plain numbers, and a line at 1."""
+    axis = getattr(axes, f"{which}axis")
+    axes.set(**{f"{which}scale": "log"})
+    axis.set_major_locator(LogLocator(10, (1, 2, 5)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g} x"))
+    axis.set_minor_locator(NullLocator())
+    draw = axes.axhline if which == "y" else axes.axvline
+    draw(1, color=INK, lw=0.8, zorder=0.5)
 
 
 def draw_profiles(part: Summary) -> Figure:
@@ -140,12 +181,38 @@ def draw_profiles(part: Summary) -> Figure:
         colour = PALETTE[index % len(PALETTE)]
         axes.step(profile.thresholds, profile.shares, where="post", label=label, color=colour, ls=_dash(index))
         axes.fill_between(profile.thresholds, profile.low, profile.high, step="post", color=colour, alpha=0.15, lw=0)
-    axes.set(xlabel=f"{METRICS[part.metric]} above", ylabel="fraction of runs", xlim=(0, 1), ylim=(0, 1.02))
-    _legend(figure, axes.get_lines())
+    axes.set(xlabel=f"{METRICS[part.metric]} above", ylabel="fraction of runs", ylim=(0, 1.02))
+    lines = axes.get_lines()[:]
+    if part.scale.is_ratio:
+        _ratio_axis(axes, "x")
+    else:
+        axes.set_xlim(0, 1)
+    _legend(figure, lines)
     return figure
 
 
-def draw_sweep(sweep: Sweep, metric: str) -> Figure:
+def draw_label_curves(part: Summary) -> Figure:
+    """Encoders and the same networks untrained, the mean over datasets."""
+    figure = Figure(figsize=(5.5, 3.6), layout="constrained")
+    axes = figure.subplots()
+    found = label_curves(part)
+    ticks: set[int] = set()
+    for index, (label, curves) in enumerate(found.items()):
+        for name, curve in curves.items():
+            style = ":" if name == "untrained" else "-"
+            colour = PALETTE[index % len(PALETTE)]
+            axes.plot(list(curve), list(curve.values()), style, color=colour, lw=1.3, label=label)
+            ticks |= set(curve)
+    axes.set_xscale("log")
+    axes.minorticks_off()
+    axes.set_xticks(sorted(ticks), [f"{count:,}" for count in sorted(ticks)], rotation=45)
+    axes.set(xlabel="labels", ylabel="mean score")
+    untrained = Line2D([], [], color=INK, ls=":", label="the same network untrained")
+    _legend(figure, [*(line for line in axes.get_lines() if line.get_linestyle() == "-"), untrained])
+    return figure
+
+
+def draw_sweep(sweep: Sweep, part: Summary) -> Figure:
     figure = Figure(figsize=(4.5, 3.0), layout="constrained")
     axes = figure.subplots()
     values = [point.value for point in sweep.points]
@@ -157,13 +224,16 @@ def draw_sweep(sweep: Sweep, metric: str) -> Figure:
     published = [(x, point.published) for x, point in zip(places, sweep.points, strict=True)]
     stated = [(x, y) for x, y in published if y is not None]
     if stated:
-        axes.plot(*zip(*stated, strict=True), color=PALETTE[3], marker="x", ls="none", label="published")
+        named = f"published ({part.published_probe} probe)" if part.has_another_probe else "published"
+        axes.plot(*zip(*stated, strict=True), color=PALETTE[3], marker="x", ls="none", label=named)
     if numeric and max(places) > 0:
         smallest = min(x for x in places if x > 0)
         axes.set_xscale("symlog", linthresh=smallest) if min(places) <= 0 else axes.set_xscale("log")
         axes.minorticks_off()
     axes.set_xticks(places, [f"{value:g}" if isinstance(value, float) else str(value) for value in values])
-    axes.set(xlabel=sweep.varied.replace("_", " ").replace(" x ", " × "), ylabel=metric)
+    axes.set(xlabel=sweep.varied.replace("_", " ").replace(" x ", " × "), ylabel=METRICS[part.metric])
+    if part.scale.is_ratio:
+        _ratio_axis(axes, "y")
     _legend(figure, axes.get_legend_handles_labels()[0])
     return figure
 

@@ -5,18 +5,22 @@ from html import escape
 from urllib.parse import quote
 
 from manicap.bench.grid import Grid
-from manicap.bench.scores import GridScores
+from manicap.bench.scores import GridScores, RunScore
 from manicap.report.assets import asset, content_policy, fill
+from manicap.report.grid_entries import MEAN_ROW, METRICS, Entry, ScoreTable
 from manicap.report.grid_figures import Drawing, inline_svg
-from manicap.report.grid_summary import BOLD_RULE, MEAN_ROW, METRICS, Entry, ScoreTable, Summary
+from manicap.report.grid_summary import BOLD_RULE, Summary
 from manicap.report.grid_tables import (
     AGGREGATE_HEAD,
+    BOUNDS,
     aggregate_cells,
+    aggregate_note,
     difference,
+    layout_note,
     published,
     score,
-    what_is_shown,
 )
+from manicap.statistics.scales import Scale
 
 HINT = "Hover over a number, or tap it, to see its runs."
 
@@ -39,7 +43,7 @@ def build_grid_page(
         "scores": _scores(parts),
         "figures": _figures(drawings),
         "errors": _errors(found),
-        "runs": _runs(grid, found, links),
+        "runs": _runs(grid, found, parts, links),
         "js": script,
     }
     return fill(asset("grid.html"), **contents)
@@ -73,27 +77,37 @@ def _scores(parts: Sequence[Summary]) -> str:
     metrics = list(dict.fromkeys(part.metric for part in parts))
     picks = _select("evaluation", "Probed", {name: name for name in evaluations})
     picks += _select("metric", "Metric", {name: METRICS[name] for name in metrics})
-    panels = "".join(_panel(part) for part in parts)
+    by_choice = {(part.evaluation, part.metric): part for part in parts}
+    panels = ""
+    for evaluation in evaluations:
+        for metric in metrics:
+            part = by_choice.get((evaluation, metric))
+            panels += _panel(part) if part is not None else _no_panel(evaluation, metric)
     return _section("scores", "Scores", f'<div class="picks">{picks}</div>{panels}')
 
 
 def _panel(part: Summary) -> str:
-    table = part.table
-    label = f"{METRICS[part.metric]}, {part.evaluation}"
-    note = f"{what_is_shown(part)}. {BOLD_RULE}"
-    if table.compared:
+    label = part.title
+    note = f"{layout_note(part)} {BOLD_RULE}"
+    if part.table.compared:
         note += f" Published: {part.domain.source}."
     return (
         f'<div class="panel" data-evaluation="{escape(part.evaluation)}" data-metric="{part.metric}">'
         f'<h3>{escape(label)}</h3><p class="note">{escape(note)}</p>'
         f'<div class="with-details"><div class="scroll" role="region" tabindex="0" aria-label="{escape(label)}">'
-        f"{_score_table(table, label)}</div>"
+        f"{_score_table(part.table, label)}</div>"
         f'<output class="readout details">{HINT}</output></div>'
-        f"<h3>Over all runs</h3>"
-        f'<p class="note">{"With stratified bootstrap 95 % intervals. " * (part.num_seeds > 1)}Differences (paired by'
-        f" dataset and seed) and the probability of improvement are relative to {escape(part.grid.baseline)}.</p>"
+        f'<h3>Over all runs</h3><p class="note">{escape(aggregate_note(part))}</p>'
         f'<div class="scroll" role="region" tabindex="0" aria-label="Over all runs, {escape(label)}">'
         f"{_aggregate_table(part)}</div></div>"
+    )
+
+
+def _no_panel(evaluation: str, metric: str) -> str:
+    """For a metric that only another way of probing has: both can be chosen."""
+    return (
+        f'<div class="panel" data-evaluation="{escape(evaluation)}" data-metric="{metric}">'
+        f'<p class="note">{escape(f"{METRICS[metric]} is not measured by {evaluation}.")}</p></div>'
     )
 
 
@@ -118,7 +132,12 @@ def _score_row(table: ScoreTable, row: str) -> str:
         entry = table.entries[row, column]
         kind = "first best" if entry.is_bold else "first"
         cells.append(
-            _number(score(entry), entry.mean, kind, _details(f"{table.rows[row]}, {table.columns[column]}", entry))
+            _number(
+                score(entry, table.scale),
+                entry.mean,
+                kind,
+                _details(f"{table.rows[row]}, {table.columns[column]}", entry, table.scale),
+            )
         )
         if column in table.compared:
             cells.append(_number(published(entry), entry.published, "beside"))
@@ -126,12 +145,12 @@ def _score_row(table: ScoreTable, row: str) -> str:
     return f"<tr>{''.join(cells)}</tr>"
 
 
-def _details(place: str, entry: Entry) -> str:
+def _details(place: str, entry: Entry, scale: Scale) -> str:
     """The runs behind a number, in one line."""
     if entry.mean is None:
         return f"{place}: not run"
-    runs = ", ".join(f"{value:.3f} (seed {seed})" for seed, value in entry.values)
-    told = f"{len(entry.values)} runs: {runs}" if runs else f"mean over datasets {entry.mean:.3f}"
+    runs = ", ".join(f"{scale.text(value)} (seed {seed})" for seed, value in entry.values)
+    told = f"{len(entry.values)} runs: {runs}" if runs else f"mean over datasets {scale.text(entry.mean)}"
     paper = f"; published {published(entry)}, ours {difference(entry)}" if entry.published is not None else ""
     return f"{place}: {told}{paper}"
 
@@ -141,7 +160,7 @@ def _aggregate_table(part: Summary) -> str:
     heads = "".join(_head(name, kind) for name, kind in zip(AGGREGATE_HEAD, kinds, strict=True))
     body = []
     for row in part.aggregates:
-        cells = aggregate_cells(row)
+        cells = aggregate_cells(row, part.scale)
         estimates = (row.mean, row.iqm, row.difference, row.improvement)
         values = [float(row.num_runs), float(max(row.widths)), *(item.value if item else None for item in estimates)]
         marks = ["best" if row.is_distinct and name == "difference" else "" for name in AGGREGATE_HEAD[1:]]
@@ -173,35 +192,40 @@ def _list_section(name: str, title: str, reasons: Mapping[str, str]) -> str:
     return _section(name, title, f"<ul>{items}</ul>")
 
 
-def _runs(grid: Grid, found: GridScores, links: Mapping[str, str]) -> str:
-    """One row per run, with its score in every way of probing."""
+def _runs(grid: Grid, found: GridScores, parts: Sequence[Summary], links: Mapping[str, str]) -> str:
+    """One row per run, with its score in every way of probing: by the first metric of each."""
     if not found.scores:
         return ""
-    metric = next(name for name in METRICS if name in found.scores[0].metrics)
-    by_place: dict[tuple[str, str, int], dict[str, float]] = {}
-    names, steps = {}, {}
+    first = {part.evaluation: part for part in reversed(parts)}
+    shown = {name: first[name] for name in grid.evaluations if name in first}
+    by_place: dict[tuple[str, str, int], dict[str, RunScore]] = {}
     for item in found.scores:
-        place = (item.dataset, item.column, item.seed)
-        by_place.setdefault(place, {})[item.evaluation] = item.metrics[metric]
-        names[place], steps[place] = item.run_name, item.steps
+        by_place.setdefault((item.dataset, item.column, item.seed), {})[item.evaluation] = item
     heads = _head("dataset", "text") + _head("column", "text") + _head("seed", "number") + _head("steps", "number")
-    heads += "".join(_head(f"{METRICS[metric]}, {name}", "number") for name in grid.evaluations) + _head("run", "text")
+    heads += "".join(_head(part.title, "number") for part in shown.values()) + _head("run", "text")
     rows = []
     for place, scores in by_place.items():
         dataset, column, seed = place
-        name = names[place]
+        any_score = next(iter(scores.values()))
+        name, steps = any_score.run_name, any_score.steps
         link = f'<a href="{escape(quote(links[name]))}">{escape(name)}</a>' if name in links else escape(name)
         cells = (
             f'<th scope="row">{escape(grid.domain.subject_title(dataset))}</th><td class="text">{escape(column)}</td>'
         )
-        cells += f"<td>{seed}</td>" + _number(f"{steps[place]:,}", steps[place])
-        for evaluation in grid.evaluations:
-            value = scores.get(evaluation)
-            cells += _number("" if value is None else f"{value:.3f}", value)
+        cells += f"<td>{seed}</td>" + _number(f"{steps:,}", steps)
+        for evaluation, part in shown.items():
+            cells += _run_number(scores.get(evaluation), part)
         rows.append(f'<tr>{cells}<td class="text">{link}</td></tr>')
     table = f'<table class="grid-table sortable"><thead><tr>{heads}</tr></thead><tbody>{"".join(rows)}</tbody></table>'
     scroll = f'<div class="scroll tall" role="region" tabindex="0" aria-label="Runs">{table}</div>'
     return _section("runs", "Runs", scroll)
+
+
+def _run_number(run: RunScore | None, part: Summary) -> str:
+    value = None if run is None else run.metrics.get(part.metric)
+    if run is None or value is None:
+        return _number("", None)
+    return _number(f"{BOUNDS[run.bounds.get(part.metric, '')]}{part.scale.text(value)}", value)
 
 
 def _head(name: str, kind: str, first: bool = False) -> str:

@@ -2,11 +2,13 @@
 
 A number is bold only if it is the best on its dataset and the 95 % interval of its difference to every other,
 paired by seed, excludes zero. With fewer than `MIN_SEEDS` seeds, nothing is bold.
+
+All statistics are taken on the metric's scale (see `statistics.scales`): those of labels saved are factors.
 """
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -14,10 +16,10 @@ import numpy as np
 from manicap.bench.grid import Grid
 from manicap.bench.scores import GridScores, RunScore
 from manicap.core.seeding import numpy_generator
+from manicap.report.grid_entries import MEAN_ROW, METRICS, Aggregate, Entry, ScoreTable, Sweep, SweepPoint
 from manicap.statistics.estimates import (
     Estimate,
     Floats,
-    Interval,
     Profile,
     Statistic,
     bootstrap_interval,
@@ -27,84 +29,16 @@ from manicap.statistics.estimates import (
     performance_profile,
     probability_of_improvement,
 )
+from manicap.statistics.scales import joined_bound, order_metrics, scale_of
 
 MIN_SEEDS = 3
 """With two runs of each, all of one exceed all of the other by chance in a third of cases."""
-METRICS = {"f1": "F1", "accuracy": "accuracy"}
-MEAN_ROW = "mean"
+SWEEP_METRIC = "f1"
+"""What the paper states for the points of its sweeps."""
 BOLD_RULE = (
     "Bold: the best on its dataset, and the 95 % interval of its difference to every other (paired by seed) excludes"
     f" zero; never with fewer than {MIN_SEEDS} seeds."
 )
-
-
-@dataclass(frozen=True)
-class Entry:
-    """A cell of a table. What was not run has no mean."""
-
-    values: tuple[tuple[int, float], ...] = ()
-    """(seed, score); empty in the row of means."""
-    mean: float | None = None
-    deviation: float | None = None
-    published: float | None = None
-    published_deviation: float | None = None
-    is_bold: bool = False
-
-    @property
-    def difference(self) -> float | None:
-        return None if self.mean is None or self.published is None else self.mean - self.published
-
-
-@dataclass(frozen=True)
-class ScoreTable:
-    """In the paper's layout. Atari: one row per dataset, one column per method, the mean last. Images: transposed."""
-
-    rows: Mapping[str, str]
-    """Key and title of each."""
-    columns: Mapping[str, str]
-    entries: Mapping[tuple[str, str], Entry]
-    """By row key and column key."""
-    is_transposed: bool = False
-
-    @property
-    def compared(self) -> tuple[str, ...]:
-        """Columns with published scores."""
-        return tuple(c for c in self.columns if any(self.entries[row, c].published is not None for row in self.rows))
-
-
-@dataclass(frozen=True)
-class Aggregate:
-    """A column over all its runs."""
-
-    column: str
-    num_runs: int
-    widths: tuple[int, ...]
-    mean: Estimate
-    iqm: Estimate
-    difference: Estimate | None
-    """Difference to the baseline, over the runs that both have; None for the baseline itself, or without such runs."""
-    improvement: Estimate | None
-    """Probability that a run beats one of the baseline's."""
-    is_distinct: bool
-    """The difference's interval excludes zero, over enough seeds."""
-
-
-@dataclass(frozen=True)
-class SweepPoint:
-    value: object
-    mean: float
-    interval: Interval
-    published: float | None
-
-
-@dataclass(frozen=True)
-class Sweep:
-    """A metric as a function of what varies in a variant, on one dataset."""
-
-    method: str
-    varied: str
-    dataset: str
-    points: tuple[SweepPoint, ...]
 
 
 class Summary:
@@ -112,11 +46,39 @@ class Summary:
 
     def __init__(self, grid: Grid, found: GridScores, evaluation: str, metric: str, seed: int = 0) -> None:
         self.grid, self.evaluation, self.metric, self.seed = grid, evaluation, metric, seed
-        self.domain = grid.domain
+        self.domain, self.scale = grid.domain, scale_of(metric)
         self.scores: dict[tuple[str, str], dict[int, RunScore]] = defaultdict(dict)
         for score in found.scores:
             if score.evaluation == evaluation and metric in score.metrics:
                 self.scores[score.dataset, score.column][score.seed] = score
+
+    @property
+    def title(self) -> str:
+        """The metric, the way of probing and the probe: no number stands without them."""
+        return f"{METRICS[self.metric]}, {self.probed}"
+
+    @property
+    def probed(self) -> str:
+        return f"{self.evaluation} ({self.probe} probe)"
+
+    @property
+    def probe(self) -> str:
+        """Name of the probe by which the metric was measured in all its runs."""
+        return ", ".join(sorted({run.probe_of(self.metric) for runs in self.scores.values() for run in runs.values()}))
+
+    @cached_property
+    def published_probe(self) -> str | None:
+        """The probe of the published numbers, where they are beside ours; None if there are none."""
+        if not self.table.compared:
+            return None
+        settings = (self.domain.paper_setting(d, c.method) for d in self.grid.datasets for c in self.grid.columns)
+        probes = (getattr(setting.evaluation, "probe", None) for setting in settings if setting is not None)
+        return next(probes, None)
+
+    @property
+    def has_another_probe(self) -> bool:
+        """Whether the published numbers beside ours were measured with another probe."""
+        return self.published_probe not in (None, self.probe)
 
     @property
     def num_seeds(self) -> int:
@@ -129,8 +91,9 @@ class Summary:
         return {seed: runs[seed].metrics[self.metric] for seed in sorted(runs)}
 
     def by_dataset(self, column: str) -> list[Floats]:
+        """Scores on the metric's scale."""
         found = (self.values(dataset, column) for dataset in self.grid.datasets)
-        return [np.array(list(values.values())) for values in found if values]
+        return [self.scale.values(values.values()) for values in found if values]
 
     @cached_property
     def table(self) -> ScoreTable:
@@ -140,26 +103,50 @@ class Summary:
             for column in self.grid.columns:
                 entries[dataset, column.label] = self._entry(dataset, column.label, column.label == best)
         for column in self.grid.columns:
-            entries[MEAN_ROW, column.label] = _mean_entry([entries[d, column.label] for d in self.grid.datasets])
+            entries[MEAN_ROW, column.label] = self._mean_entry([entries[d, column.label] for d in self.grid.datasets])
         methods = {column.label: column.label for column in self.grid.columns}
         datasets = {dataset: self.domain.subject_title(dataset) for dataset in self.grid.datasets}
         if self.domain.methods_down:
             swapped = {(label, dataset): entries[dataset, label] for label in methods for dataset in datasets}
-            return ScoreTable(methods, datasets, swapped, is_transposed=True)
-        return ScoreTable(datasets | {MEAN_ROW: "Mean"}, methods, entries)
+            return ScoreTable(methods, datasets, swapped, self.scale, is_transposed=True)
+        return ScoreTable(datasets | {MEAN_ROW: "Mean"}, methods, entries, self.scale)
 
     def _entry(self, dataset: str, label: str, is_bold: bool) -> Entry:
         values = self.values(dataset, label)
-        scores = np.array(list(values.values()))
         (column,) = [column for column in self.grid.columns if column.label == label]
         published, spread = None, None
         if not column.overrides:
             published, spread = self._published(dataset, column.method)
-        elif column.sweep is not None and self.metric == self.domain.metrics[0]:
+        elif column.sweep is not None and self.metric == SWEEP_METRIC:
             published = self.domain.published_sweep(dataset, column.sweep, column.point)
         if not values:
             return Entry(published=published, published_deviation=spread)
-        return Entry(tuple(values.items()), float(scores.mean()), deviation(scores), published, spread, is_bold=is_bold)
+        scores = self.scale.values(values.values())
+        own_spread = deviation(scores)
+        return Entry(
+            tuple(values.items()),
+            self.scale.back(scores.mean()),
+            None if own_spread is None else self.scale.back(own_spread),
+            published,
+            spread,
+            is_bold,
+            joined_bound(run.bounds.get(self.metric, "") for run in self.scores[dataset, label].values()),
+        )
+
+    def _mean_entry(self, entries: Sequence[Entry]) -> Entry:
+        """Mean over the datasets, if all were run; the deviation is the mean of theirs, as in the paper's tables."""
+
+        def average(name: str) -> float | None:
+            values = [getattr(entry, name) for entry in entries if getattr(entry, name) is not None]
+            return self.scale.back(self.scale.values(values).mean()) if values and len(values) == len(entries) else None
+
+        return Entry(
+            mean=average("mean"),
+            deviation=average("deviation"),
+            published=average("published"),
+            published_deviation=average("published_deviation"),
+            bound=joined_bound(entry.bound for entry in entries),
+        )
 
     def _published(self, dataset: str, method: str) -> tuple[float | None, float | None]:
         """Mean and deviation that the paper prints for an unmodified method."""
@@ -173,18 +160,19 @@ class Summary:
         found = {c.label: self.values(dataset, c.label) for c in self.grid.columns if self.values(dataset, c.label)}
         if len(found) < 2:
             return None
-        best = max(found, key=lambda label: float(np.mean(list(found[label].values()))))
+        best = max(found, key=lambda label: float(self.scale.values(found[label].values()).mean()))
         others = [label for label in found if label != best]
         return best if all(self._is_distinct(best, other, [dataset]) for other in others) else None
 
     def _paired(self, a: str, b: str, datasets: Sequence[str]) -> list[Floats]:
-        """Differences of the runs with equal seeds, by dataset."""
+        """Differences of the runs with equal seeds, by dataset, on the metric's scale."""
         found = []
         for dataset in datasets:
             first, second = self.values(dataset, a), self.values(dataset, b)
             shared = sorted(set(first) & set(second))
             if shared:
-                found.append(np.array([first[seed] - second[seed] for seed in shared]))
+                own, others = (self.scale.values(runs[seed] for seed in shared) for runs in (first, second))
+                found.append(own - others)
         return found
 
     def _difference(self, a: str, b: str, datasets: Sequence[str]) -> Estimate | None:
@@ -201,6 +189,7 @@ class Summary:
         return difference is not None and difference.interval.excludes_zero
 
     def _estimate(self, by_dataset: Sequence[Floats], statistic: Statistic, *name: str) -> Estimate:
+        """Of scores on the metric's scale, and on it."""
         # Each interval has its own stream, so adding a column does not change another column's numbers.
         generator = numpy_generator(self.seed, "report", self.evaluation, self.metric, *name)
         value = float(statistic(np.concatenate(by_dataset)))
@@ -216,16 +205,18 @@ class Summary:
                 continue
             runs = [run for dataset in self.grid.datasets for run in self.scores.get((dataset, label), {}).values()]
             is_baseline = label == self.grid.baseline
+            difference = None if is_baseline else self._difference(label, self.grid.baseline, self.grid.datasets)
             found.append(
                 Aggregate(
                     label,
                     num_runs=len(runs),
                     widths=tuple(sorted({run.width for run in runs})),
-                    mean=self._estimate(scores, mean, "mean", label),
-                    iqm=self._estimate(scores, interquartile_mean, "iqm", label),
-                    difference=None if is_baseline else self._difference(label, self.grid.baseline, self.grid.datasets),
+                    mean=self.scale.estimate(self._estimate(scores, mean, "mean", label)),
+                    iqm=self.scale.estimate(self._estimate(scores, interquartile_mean, "iqm", label)),
+                    difference=None if difference is None else self.scale.estimate(difference),
                     improvement=None if is_baseline else self._improvement(label),
                     is_distinct=not is_baseline and self._is_distinct(label, self.grid.baseline, self.grid.datasets),
+                    bound=joined_bound(run.bounds.get(self.metric, "") for run in runs),
                 )
             )
         return found
@@ -244,14 +235,22 @@ class Summary:
     @cached_property
     def profiles(self) -> dict[str, Profile]:
         """By column; only columns with runs on the same datasets are comparable."""
-        thresholds = np.linspace(0, 1, 101)
+        thresholds = self._thresholds()
         found = {}
         for column in self.grid.columns:
             scores = self.by_dataset(column.label)
             if len(scores) == len(self.grid.datasets):
                 generator = numpy_generator(self.seed, "report", self.evaluation, self.metric, "profile", column.label)
-                found[column.label] = performance_profile(scores, thresholds, generator, num_resamples=1000)
+                profile = performance_profile(scores, thresholds, generator, num_resamples=1000)
+                found[column.label] = replace(profile, thresholds=np.array([self.scale.back(x) for x in thresholds]))
         return found
+
+    def _thresholds(self) -> Floats:
+        """From 0 to 1; of a ratio, whose range is not known, from the smallest to the largest score and 1."""
+        if not self.scale.is_ratio:
+            return np.linspace(0, 1, 101)
+        found = np.concatenate([[0.0], *(each for c in self.grid.columns for each in self.by_dataset(c.label))])
+        return np.linspace(found.min(), found.max(), 101)
 
     @cached_property
     def sweeps(self) -> list[Sweep]:
@@ -270,34 +269,23 @@ class Summary:
         return found
 
     def _sweep_point(self, dataset: str, label: str, varied: str, point: tuple[object, ...]) -> SweepPoint | None:
-        scores = np.array(list(self.values(dataset, label).values()))
+        scores = self.scale.values(self.values(dataset, label).values())
         if not len(scores):
             return None
-        estimate = self._estimate([scores], mean, "sweep", dataset, label)
+        estimate = self.scale.estimate(self._estimate([scores], mean, "sweep", dataset, label))
         value = point[0] if len(point) == 1 else " × ".join(map(str, point))
-        is_first = self.metric == self.domain.metrics[0]
-        published = self.domain.published_sweep(dataset, varied, point) if is_first else None
+        is_stated = self.metric == SWEEP_METRIC
+        published = self.domain.published_sweep(dataset, varied, point) if is_stated else None
         return SweepPoint(value, estimate.value, estimate.interval, published)
 
 
-def _mean_entry(entries: Sequence[Entry]) -> Entry:
-    """Mean over the datasets, if all were run; the deviation is the mean of theirs, as in the paper's tables."""
-    means = [entry.mean for entry in entries if entry.mean is not None]
-    spreads = [entry.deviation for entry in entries if entry.deviation is not None]
-    published = [entry.published for entry in entries if entry.published is not None]
-    printed = [entry.published_deviation for entry in entries if entry.published_deviation is not None]
-
-    def average(values: Sequence[float]) -> float | None:
-        return float(np.mean(values)) if values and len(values) == len(entries) else None
-
-    return Entry((), average(means), average(spreads), average(published), average(printed))
-
-
 def summaries(grid: Grid, found: GridScores) -> list[Summary]:
-    """Every way of probing with every metric that it has."""
+    """Every way of probing with every metric that it has, the most important first."""
+    measured: dict[str, set[str]] = defaultdict(set)
+    for score in found.scores:
+        measured[score.evaluation] |= set(score.metrics)
     return [
         Summary(grid, found, evaluation, metric)
         for evaluation in grid.evaluations
-        for metric in METRICS
-        if any(score.evaluation == evaluation and metric in score.metrics for score in found.scores)
+        for metric in order_metrics(list(METRICS), measured[evaluation])
     ]

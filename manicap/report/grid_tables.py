@@ -5,15 +5,27 @@ import io
 from collections.abc import Callable, Iterable, Sequence
 
 from manicap.bench.scores import GridScores
-from manicap.report.grid_summary import BOLD_RULE, METRICS, Aggregate, Entry, ScoreTable, Summary
+from manicap.probing.labels_saved import AT
+from manicap.report.grid_entries import METRICS, Aggregate, Entry, ScoreTable
+from manicap.report.grid_summary import BOLD_RULE, Summary
 from manicap.statistics.estimates import Estimate
+from manicap.statistics.scales import RATIOS, Scale
+
+BOUNDS = {"": "", "at least": "≥ ", "at most": "≤ "}
+MEANINGS = {
+    "labels_saved": "Labels saved: how many times as many labels the same probe needs on the untrained network, for the"
+    f" score that it has on the encoder with {AT}.",
+    "r2": "R²: share of the variance explained, mean over places and numbers.",
+}
+"""Metrics that need a sentence."""
+BOUND_RULE = "≥ and ≤: in some runs the untrained network's label curve ends before it gets there, so this is a bound."
 
 
-def score(entry: Entry) -> str:
-    """`0.843 ± 0.012`, or nothing for what was not run."""
+def score(entry: Entry, scale: Scale) -> str:
+    """`0.843 ± 0.012` or `≥ 12.3 ×÷ 1.4`; nothing for what was not run."""
     if entry.mean is None:
         return ""
-    return f"{entry.mean:.3f}" + (f" ± {entry.deviation:.3f}" if entry.deviation is not None else "")
+    return f"{BOUNDS[entry.bound]}{scale.spread_text(entry.mean, entry.deviation)}"
 
 
 def published(entry: Entry) -> str:
@@ -27,28 +39,24 @@ def difference(entry: Entry) -> str:
     return "" if entry.difference is None else f"{entry.difference:+.3f}"
 
 
-def estimate(found: Estimate | None, sign: bool = False) -> str:
+def estimate(found: Estimate | None, scale: Scale, bound: str = "") -> str:
     """`0.71 [0.65, 0.77]`; for single runs only the value, because a point is not an interval."""
-    if found is None:
-        return ""
-    kind = "+.3f" if sign else ".3f"
-    if found.interval.low == found.interval.high:
-        return f"{found.value:{kind}}"
-    return f"{found.value:{kind}} [{found.interval.low:{kind}}, {found.interval.high:{kind}}]"
+    return "" if found is None else f"{BOUNDS[bound]}{scale.text(found.value, found.interval)}"
 
 
 AGGREGATE_HEAD = ("column", "runs", "features", "mean", "interquartile mean", "difference", "P(improvement)")
 
 
-def aggregate_cells(row: Aggregate) -> list[str]:
+def aggregate_cells(row: Aggregate, scale: Scale) -> list[str]:
+    paired = row.difference
     return [
         row.column,
         str(row.num_runs),
         "/".join(map(str, row.widths)),
-        estimate(row.mean),
-        estimate(row.iqm),
-        estimate(row.difference, sign=True),
-        estimate(row.improvement),
+        estimate(row.mean, scale, row.bound),
+        estimate(row.iqm, scale, row.bound),
+        "" if paired is None else scale.difference_text(paired.value, paired.interval),
+        estimate(row.improvement, Scale(is_ratio=False)),
     ]
 
 
@@ -58,15 +66,14 @@ def markdown(title: str, caveat: str, parts: Sequence[Summary]) -> str:
         lines += [escape_markdown(caveat), ""]
     for part in parts:
         table = part.table
-        lines += [f"## {METRICS[part.metric]}, {escape_markdown(part.evaluation)}", ""]
+        lines += [f"## {escape_markdown(part.title)}", ""]
         head, rows = _plain_table(table, escape_markdown, bold="**{}**")
-        lines += [*_markdown_table(head, rows), "", f"{_layout_note(part)} {BOLD_RULE}", ""]
-        aggregates = [(aggregate_cells(row), row.is_distinct) for row in part.aggregates]
+        lines += [*_markdown_table(head, rows), "", escape_markdown(f"{layout_note(part)} {BOLD_RULE}"), ""]
+        aggregates = [(aggregate_cells(row, part.scale), row.is_distinct) for row in part.aggregates]
         body = [
             [escape_markdown(c[0]), *c[1:5], f"**{c[5]}**" if bold and c[5] else c[5], c[6]] for c, bold in aggregates
         ]
-        intervals = ", with 95 % intervals" if part.num_seeds > 1 else ""
-        lines += [f"Over all runs{intervals}; differences are relative to {escape_markdown(part.grid.baseline)}.", ""]
+        lines += [f"{escape_markdown(aggregate_note(part))}", ""]
         lines += [*_markdown_table(AGGREGATE_HEAD, body), ""]
     return "\n".join(lines)
 
@@ -75,7 +82,7 @@ def latex(title: str, parts: Sequence[Summary]) -> str:
     lines = [f"% {' '.join(title.split())}"]
     for part in parts:
         table = part.table
-        caption = f"{METRICS[part.metric]}, {part.evaluation}: {_layout_note(part)} {BOLD_RULE}"
+        caption = f"{part.title}: {layout_note(part)} {BOLD_RULE}"
         head, rows = _plain_table(table, escape_tex, bold="\\textbf{{{}}}")
         lines += [
             "\\begin{table*}[t]",
@@ -95,26 +102,34 @@ def latex(title: str, parts: Sequence[Summary]) -> str:
 
 
 def table_csv(parts: Sequence[Summary]) -> str:
-    head = ("evaluation", "metric", "dataset", "column", "runs", "mean", "deviation", "published")
-    end = ("published_deviation", "difference")
+    """Means and deviations of a ratio are geometric, as in the other tables."""
+    head = ("evaluation", "probe", "metric", "dataset", "column", "runs", "mean", "deviation", "bound", "published")
+    end = ("published_deviation", "difference", "published_probe")
     rows: list[Sequence[object]] = []
     for part in parts:
         table = part.table
         for row in table.rows:
             for column in table.columns:
                 entry = table.entries[row, column]
-                values = (entry.mean, entry.deviation, entry.published, entry.published_deviation, entry.difference)
+                ours = (*map(_exact, (entry.mean, entry.deviation)), entry.bound)
+                theirs = map(_exact, (entry.published, entry.published_deviation, entry.difference))
+                probe = "" if entry.published is None else part.published_probe
                 place = (column, row) if table.is_transposed else (row, column)
-                rows.append((part.evaluation, part.metric, *place, len(entry.values) or "", *map(_exact, values)))
+                runs = len(entry.values) or ""
+                rows.append((part.evaluation, part.probe, part.metric, *place, runs, *ours, *theirs, probe))
     return _csv((*head, *end), rows)
 
 
 def runs_csv(found: GridScores) -> str:
-    head = ("dataset", "column", "seed", "evaluation", "f1", "accuracy", "features", "steps", "run")
+    metrics = [name for name in METRICS if any(name in item.metrics for item in found.scores)]
+    bounded = [name for name in metrics if name in RATIOS]
+    bounds = [f"{name}_bound" for name in bounded]
+    head = ("dataset", "column", "seed", "evaluation", "probe", *metrics, *bounds, "features", "steps", "run")
     rows: list[Sequence[object]] = []
     for item in found.scores:
-        scores = [_exact(item.metrics.get(metric)) for metric in METRICS]
-        place = (item.dataset, item.column, item.seed, item.evaluation)
+        scores = [_exact(item.metrics.get(metric)) for metric in metrics]
+        place = (item.dataset, item.column, item.seed, item.evaluation, item.probe)
+        scores += [item.bounds.get(name, "") for name in bounded]
         rows.append((*place, *scores, item.width, item.steps, item.run_name))
     return _csv(head, rows)
 
@@ -129,7 +144,7 @@ def _plain_table(table: ScoreTable, escape: Callable[[str], str], bold: str) -> 
         cells = [escape(title)]
         for column in table.columns:
             entry = table.entries[row, column]
-            ours = escape(score(entry))
+            ours = escape(score(entry, table.scale))
             cells.append(bold.format(ours) if entry.is_bold else ours)
             if column in compared:
                 cells += [escape(published(entry)), escape(difference(entry))]
@@ -137,13 +152,41 @@ def _plain_table(table: ScoreTable, escape: Callable[[str], str], bold: str) -> 
     return head, rows
 
 
-def _layout_note(part: Summary) -> str:
-    what = what_is_shown(part)
-    return f"{what}, followed by published means and ours minus published." if part.table.compared else f"{what}."
+def layout_note(part: Summary) -> str:
+    """What the numbers of a table are."""
+    beside = ", followed by published means and ours minus published" if part.table.compared else ""
+    bounded = any(entry.bound for entry in part.table.entries.values())
+    sentences = (f"{what_is_shown(part)}{beside}.", meaning(part), BOUND_RULE * bounded, probe_warning(part))
+    return " ".join(sentence for sentence in sentences if sentence)
 
 
 def what_is_shown(part: Summary) -> str:
-    return "Mean ± standard deviation over seeds" if part.num_seeds > 1 else "One run each"
+    if part.num_seeds < 2:
+        return "One run each"
+    if part.scale.is_ratio:
+        return "Geometric mean ×÷ geometric standard deviation over seeds"
+    return "Mean ± standard deviation over seeds"
+
+
+def meaning(part: Summary) -> str:
+    return MEANINGS.get(part.metric, "")
+
+
+def probe_warning(part: Summary) -> str:
+    """Published numbers of another probe must not be taken for numbers to compare with."""
+    if not part.has_another_probe:
+        return ""
+    return f"The published numbers were measured with another probe ({part.published_probe}); ours is {part.probe}."
+
+
+def aggregate_note(part: Summary) -> str:
+    """What the numbers over all runs are."""
+    intervals = ", with stratified bootstrap 95 % intervals" if part.num_seeds > 1 else ""
+    means = " Means are geometric and differences are factors." if part.scale.is_ratio else ""
+    return (
+        f"Over all runs, {part.probe} probe{intervals}. Differences (paired by dataset and seed) and the probability of"
+        f" improvement are relative to {part.grid.baseline}.{means}"
+    )
 
 
 def _markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
@@ -156,7 +199,8 @@ _TEX = str.maketrans(
     {mark: f"\\{mark}" for mark in "%_&#{}$"}
     | {"\\": "\\textbackslash{}", "^": "\\textasciicircum{}", "~": "\\textasciitilde{}"}
     | {"[": "{[}", "]": "{]}"}  # after the end of a row, a bracket opens an argument
-    | {"<": "\\textless{}", ">": "\\textgreater{}", "±": "$\\pm$", "×": "$\\times$"}
+    | {"<": "\\textless{}", ">": "\\textgreater{}", "±": "$\\pm$", "×": "$\\times$", "÷": "$\\div$", "≥": "$\\geq$"}
+    | {"≤": "$\\leq$", "²": "$^2$"}
 )
 
 

@@ -34,12 +34,24 @@ class NeighborRow:
 
 
 @dataclass(frozen=True)
+class ClassLabels:
+    """What a logistic regression reads, fitted to few labels and to all of them."""
+
+    sentence: tuple[str, str, str]
+    """Labels saved: the words before the number, the number, and those after it."""
+    curve: Chart
+    """F1 by number of labels, of this run and of the untrained network."""
+    warnings: tuple[str, ...] = ()
+    """Fits that may not be the best, a sentence each."""
+
+
+@dataclass(frozen=True)
 class ImagePage:
     title: str
     method: str
     """As named in the published scores."""
     overall: ImageScore
-    """Accuracy; its value is the page's headline."""
+    """Accuracy; its value is the page's headline, after labels saved if there are any."""
     top5: ImageScore | None = None
     """The class is among the probe's first five choices; None if there are hardly more classes than that."""
     classes: tuple[ImageScore, ...] = ()
@@ -54,3 +66,14 @@ class ImagePage:
     diagnosis: Diagnosis | None = None
     probe_note: str = ""
     """How the scores were probed, in one sentence."""
+    probe: str = ""
+    """Name of the probe of the accuracies."""
+    published_note: str = ""
+    """How the published numbers were probed, if otherwise."""
+    labels: ClassLabels | None = None
+    """None for a probe without label curves."""
+
+    @property
+    def all_charts(self) -> tuple[Chart, ...]:
+        """In the order in which the page's script finds them."""
+        return self.charts if self.labels is None else (*self.charts, self.labels.curve)

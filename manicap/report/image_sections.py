@@ -3,27 +3,63 @@
 from html import escape
 
 from manicap.report.image_contents import ImagePage, ImageScore, NeighborRow, Picture
-from manicap.report.sections import number, percent, section
+from manicap.report.label_section import curve_table
+from manicap.report.sections import CHART_NOTE, chart_figure, number, percent, section
 
 
 def headline(page: ImagePage) -> str:
-    """The sentence with the headline number, and the numbers for reference."""
+    """Labels saved if they were measured, the sentence with the accuracy, and the numbers for reference."""
+    row = page.overall
+    stats = [("This run", row.ours, "ours"), ("Untrained", row.untrained, "")]
+    stats += [("Most frequent class", row.majority, "")]
+    published = "Published, another probe," if page.published_note else "Published"
+    stats += [(f"{published} {method}", value, "") for method, value in page.published if method == page.method]
+    blocks = "".join(
+        f'<div class="stat {kind}"><dt>{escape(name)}</dt><dd>{_accuracy(value)}</dd></div>'
+        for name, value, kind in stats
+        if value is not None
+    )
+    return f'{_saved_sentence(page)}{_accuracy_sentence(page)}\n<dl class="stats">{blocks}</dl>'
+
+
+def _saved_sentence(page: ImagePage) -> str:
+    if page.labels is None:
+        return ""
+    before, strong, after = map(escape, page.labels.sentence)
+    return (
+        f'<p class="summary">{before}<strong class="headline">{strong}</strong>{after}</p>\n'
+        '<p class="note below">By the F1 of a logistic regression that is fitted to convergence.</p>\n'
+    )
+
+
+def _accuracy_sentence(page: ImagePage) -> str:
     row = page.overall
     comparisons = [
         _difference(row.ours, row.untrained, "the same network untrained"),
         _difference(row.ours, row.majority, "always guessing the most frequent class"),
     ]
     said = "".join(f", {text}" for text in comparisons if text)
-    stats = [("This run", row.ours, "ours"), ("Untrained", row.untrained, "")]
-    stats += [("Most frequent class", row.majority, "")]
-    stats += [(f"Published {method}", value, "") for method, value in page.published if method == page.method]
-    blocks = "".join(
-        f'<div class="stat {kind}"><dt>{escape(name)}</dt><dd>{_accuracy(value)}</dd></div>'
-        for name, value, kind in stats
-        if value is not None
+    probe = f", {escape(page.probe)} probe" if page.probe else ""
+    return f'<p class="summary">Accuracy on test images{probe}: <strong>{_accuracy(row.ours)}</strong>{said}.</p>'
+
+
+def labels(page: ImagePage) -> str:
+    """F1 by number of labelled images, of this run and of the untrained network."""
+    if page.labels is None:
+        return ""
+    note = (
+        "A logistic regression on the frozen features, fitted to convergence with ever more labelled images; this is"
+        " not the probe of the accuracies below. F1 on test images is weighted by how often a class occurs: for classes"
+        " of equal size it is close to accuracy. Lines are means over draws of the labelled images, bands their range."
     )
-    sentence = f"Accuracy on test images: <strong>{_accuracy(row.ours)}</strong>"
-    return f'<p class="summary">{sentence}{said}.</p>\n<dl class="stats">{blocks}</dl>'
+    curve = page.labels.curve
+    values = f"<details><summary>Values</summary>{curve_table(curve)}</details>"
+    figure = chart_figure(len(page.charts), curve, values)
+    warnings = "".join(
+        f'<p class="caveat" role="note"><strong>Warning.</strong> {escape(text)}</p>' for text in page.labels.warnings
+    )
+    body = f'<p class="note">{note} {CHART_NOTE}</p><div class="wide">{figure}</div>{warnings}'
+    return section("labels", "Labels and scores", body)
 
 
 def scores(page: ImagePage) -> str:
@@ -34,14 +70,16 @@ def scores(page: ImagePage) -> str:
         '<th scope="colgroup" colspan="2" class="group">for reference</th>'
     )
     if page.published:
-        groups += f'<th scope="colgroup" colspan="{len(page.published)}" class="group">published</th>'
+        title = "published, another probe" if page.published_note else "published"
+        groups += f'<th scope="colgroup" colspan="{len(page.published)}" class="group">{title}</th>'
     names = f'<th scope="col" class="first">untrained</th><th scope="col">most frequent</th>{head}'
     cells = "".join(f"<td>{_accuracy(value)}</td>" for _, value in page.published)
     empty = "<td>–</td>" * len(page.published)
     body = _score_row(page.overall, cells) + ("" if page.top5 is None else _score_row(page.top5, empty))
     note = escape(page.probe_note)
     if page.published:
-        note += f" Columns under “published” are as printed. {escape(page.published_source)}"
+        said = ("Columns under “published” are as printed.", page.published_note, page.published_source)
+        note += "".join(f" {escape(text)}" for text in said if text)
     table = (
         f'<div class="scroll" role="region" tabindex="0" aria-label="Accuracy"><table class="scores">'
         f"<caption>Accuracy</caption><thead><tr>{groups}</tr><tr>{names}</tr></thead><tbody>{body}</tbody></table></div>"

@@ -13,17 +13,22 @@ from html import escape
 from typing import Any
 
 from manicap.core.config import to_dict
-from manicap.report import image_sections, sections
+from manicap.report import image_sections, label_section, sections
 from manicap.report.assets import asset, content_policy, fill
 from manicap.report.contents import (
+    BitsRow,
     Chart,
+    ControlRow,
     Diagnosis,
     Fact,
+    LabelReading,
+    LayerRow,
     Marker,
     MarkerAxis,
     Player,
     PublishedScore,
     RunPage,
+    SavedRow,
     Score,
     ScoreRow,
     Series,
@@ -35,14 +40,19 @@ from manicap.report.diagnosis_section import diagnosis_section
 from manicap.report.image_contents import ImagePage
 
 __all__ = [
+    "BitsRow",
     "Chart",
+    "ControlRow",
     "Diagnosis",
     "Fact",
+    "LabelReading",
+    "LayerRow",
     "Marker",
     "MarkerAxis",
     "Player",
     "PublishedScore",
     "RunPage",
+    "SavedRow",
     "Score",
     "ScoreRow",
     "Series",
@@ -62,16 +72,15 @@ def build_page(page: RunPage | ImagePage) -> str:
             "scores": image_sections.scores(page),
             "variables": image_sections.classes(page),
             "player": image_sections.neighbors(page),
+            "labels": image_sections.labels(page),
+            "where": "",
+            "doubts": "",
         }
     else:
         check_page(page)
-        own = {
-            "headline": sections.headline(page),
-            "scores": sections.scores(page),
-            "variables": sections.variables(page),
-            "player": sections.player(page),
-        }
-    script, player = asset("page.js"), None if isinstance(page, ImagePage) else page.player
+        own = _play_sections(page)
+    script = asset("page.js")
+    player = None if isinstance(page, ImagePage) else page.player
     parts = {
         "title": escape(page.title),
         "policy": content_policy(script),
@@ -80,10 +89,33 @@ def build_page(page: RunPage | ImagePage) -> str:
         "facts": sections.facts(page),
         "charts": sections.charts(page),
         "diagnosis": diagnosis_section(page.diagnosis),
-        "data": _script_json({"charts": [_plain(chart) for chart in page.charts], "player": _plain(player)}),
+        "data": _script_json({"charts": [_plain(chart) for chart in page.all_charts], "player": _plain(player)}),
         "js": script,
     }
     return fill(asset("page.html"), **parts, **own)
+
+
+def _play_sections(page: RunPage) -> dict[str, str]:
+    """By place in the template. Labels saved come first if there are label curves, otherwise F1."""
+    reading = page.labels
+    common = {
+        "scores": sections.scores(page),
+        "player": sections.player(page),
+        "doubts": sections.doubts(page),
+    }
+    if reading is None:
+        return common | {
+            "headline": sections.headline(page),
+            "labels": "",
+            "variables": sections.variables(page),
+            "where": "",
+        }
+    return common | {
+        "headline": label_section.label_headline(page, reading),
+        "labels": label_section.label_curves(reading),
+        "variables": label_section.label_variables(page),
+        "where": label_section.label_details(page, reading),
+    }
 
 
 def _script_json(value: Any) -> str:

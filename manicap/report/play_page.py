@@ -14,10 +14,13 @@ from manicap.atari.store import Store, store_path
 from manicap.core.config import to_dict
 from manicap.core.files import atomic_write
 from manicap.domains.result import RunResult
+from manicap.probing.curve_result import UNTRAINED
 from manicap.probing.metrics import Score as MeasuredScore
 from manicap.probing.metrics import Scores
+from manicap.probing.saved_words import factor_words
 from manicap.probing.state_result import StateEvaluation, StatePredictions
 from manicap.report.contents import (
+    TOLERANCE,
     Fact,
     Marker,
     MarkerAxis,
@@ -31,16 +34,26 @@ from manicap.report.contents import (
 )
 from manicap.report.curves import training_charts
 from manicap.report.diagnostics import observation_charts, read_diagnosis
+from manicap.report.label_values import label_reading, reading_warnings
 from manicap.report.page import build_page
 from manicap.report.png import frame_text
+from manicap.report.run_command import again
 from manicap.train.logs import METRICS, read_log
 
 PLAYER_FRAMES = 300
 PROBE_NOTES = {
+    "ridge": "The probe is ridge: places and numbers are read from frozen features by ridge regression, names by"
+    " logistic regression, with all training labels.",
     "linear": "Probes are linear and see frozen features.",
     "logistic": "Probes are logistic regressions, fitted until they converge, and see frozen features.",
     "knn": "The training frames with the nearest frozen features vote on the values of a frame.",
 }
+PUBLISHED_NOTE = (
+    "The published numbers were measured with the 2019 code's linear probe, this run with {probe}: the columns are not"
+    " comparable."
+)
+KINDS = {"class": "name"}
+"""What a kind is called on the page, if not by its own name."""
 POSITION_FRAMES = 1500
 
 
@@ -65,7 +78,13 @@ def write_play_page(run_dir: Path, data_dir: Path) -> Path:
         player=_player(run_dir, result, data_dir),
         diagnosis=read_diagnosis(run_dir),
         published_source=result.domain.source,
+        probe=evaluation.probe,
         probe_note=PROBE_NOTES.get(evaluation.probe, f"The probe is {evaluation.probe} and sees frozen features."),
+        published_note="" if evaluation.probe == "linear" else PUBLISHED_NOTE.format(probe=evaluation.probe),
+        labels=label_reading(evaluation, result.beside),
+        left_out=_left_out(evaluation),
+        warnings=reading_warnings(evaluation),
+        commands=tuple(Fact(*each) for each in again(result, f"runs/{run_dir.name}")),
     )
     atomic_write(path, build_page(page).encode())
     return path
@@ -75,23 +94,30 @@ def _categories(evaluation: StateEvaluation) -> list[str]:
     return sorted(evaluation.categories, key=CATEGORIES.index)
 
 
-def _score(scores: Scores | None, category: str | None) -> Score | None:
-    if scores is None:
-        return None
-    entry: Scores | MeasuredScore = scores if category is None else scores.categories[category]
-    return Score(entry.f1, entry.accuracy)
+def _shown(score: MeasuredScore, with_error: bool) -> Score:
+    error = score.error if with_error else None
+    return Score(score.f1, score.accuracy, macro_f1=score.macro_f1, r2=score.r2, error=error)
 
 
 def _row(name: str, result: RunResult, evaluation: StateEvaluation, category: str | None) -> ScoreRow:
-    ours = _score(evaluation.scores, category)
-    assert ours is not None
+    members = () if category is None else evaluation.categories[category]
+    # Units of places are alike, those of numbers are not.
+    are_places = bool(members) and all(evaluation.kinds[member] == "place" for member in members)
+
+    def score(scores: Scores) -> Score:
+        return _shown(scores.overall if category is None else scores.categories[category], are_places)
+
+    def floor(key: str) -> Score | None:
+        return score(evaluation.floors[key]) if key in evaluation.floors else None
+
+    majority = floor("majority")
     supervised = result.beside.get("supervised")
     return ScoreRow(
         name,
-        ours,
-        untrained=_score(evaluation.floors.get("untrained"), category),
-        majority=_score(evaluation.floors.get("majority"), category),
-        supervised=None if supervised is None else _score(supervised.scores, category),
+        score(evaluation.scores),
+        untrained=floor("untrained"),
+        majority=None if majority is None else replace(majority, r2=None),  # the mean, not a mode, has R2 0
+        supervised=None if supervised is None else score(supervised.scores),
     )
 
 
@@ -112,16 +138,41 @@ def _converged(result: RunResult) -> ScoreRow | None:
 
 
 def _variables(evaluation: StateEvaluation) -> tuple[VariableScore, ...]:
-    def score(scores: Scores | None, name: str) -> Score | None:
-        return None if scores is None else Score(scores.variables[name].f1, scores.variables[name].accuracy)
-
+    untrained = evaluation.saved.get(UNTRAINED)
+    saved = {} if untrained is None else untrained.variables
     found = []
     for category in _categories(evaluation):
         for name in evaluation.categories[category]:
-            ours = score(evaluation.scores, name)
-            assert ours is not None
-            floors = (score(evaluation.floors.get(floor), name) for floor in ("untrained", "majority"))
-            found.append(VariableScore(name, category.replace("_", " "), ours, *floors))
+            floors = {key: _shown(scores.variables[name], True) for key, scores in evaluation.floors.items()}
+            kind = evaluation.kinds[name]
+            found.append(
+                VariableScore(
+                    name,
+                    category.replace("_", " "),
+                    _shown(evaluation.scores.variables[name], True),
+                    untrained=floors.get("untrained"),
+                    majority=floors.get("majority"),
+                    kind=KINDS.get(kind, kind),
+                    saved=factor_words(saved[name]) if name in saved else "",
+                    unseen=evaluation.unseen.get(name),
+                )
+            )
+    return tuple(found)
+
+
+def _left_out(evaluation: StateEvaluation) -> tuple[str, ...]:
+    """Variables, frames and lives that do not count, a sentence each."""
+    counts, found = evaluation.counts, []
+    if evaluation.dropped:
+        found.append(f"Variables that hardly vary: {', '.join(evaluation.dropped)}.")
+    uncounted = sorted(set(evaluation.scores.variables) - set(evaluation.variables))
+    if uncounted:
+        found.append(f"Variables in no category, which were read but do not count: {', '.join(uncounted)}.")
+    if counts.get("test_frames_seen_in_training"):
+        found.append(f"Test frames that also occur in training: {counts['test_frames_seen_in_training']:,}.")
+    if counts.get("episodes_too_short"):
+        frames = counts["frames_in_short_episodes"]
+        found.append(f"Lives that are too short: {counts['episodes_too_short']:,}, with {frames:,} frames.")
     return tuple(found)
 
 
@@ -144,6 +195,8 @@ def _facts(result: RunResult) -> tuple[Fact, ...]:
             if above
             else {}
         ),
+        "Took": ", ".join(f"{name} {seconds:,.0f} s" for name, seconds in sorted(evaluation.seconds.items()))
+        + f" ({evaluation.threads} thread{'s' * (evaluation.threads != 1)})",
         "Versions": ", ".join(f"{name} {number}" for name, number in sorted(result.versions.items())),
     }
     return tuple(Fact(name, value) for name, value in entries.items())
@@ -170,16 +223,25 @@ def _player(run_dir: Path, result: RunResult, data_dir: Path) -> Player | None:
     # A stretch of one life: rows in order, even if duplicates were removed between them.
     lives, counts = np.unique(predictions.episodes, return_counts=True)
     shown = np.flatnonzero(predictions.episodes == lives[counts.argmax()])[:PLAYER_FRAMES]
-    rows = predictions.rows[shown]
+    rows, decoded, tolerances = predictions.rows[shown], predictions.shown, _tolerances(predictions)
     return Player(
         frames=tuple(frame_text(store.frames[row]) for row in rows),
         tracks=tuple(
-            Track(name, tuple(predictions.true[shown, v].tolist()), tuple(predictions.decoded[shown, v].tolist()))
+            Track(name, tuple(predictions.true[shown, v].tolist()), tuple(decoded[shown, v].tolist()), tolerances[v])
             for v, name in enumerate(predictions.variables)
         ),
         markers=_markers(store, predictions),
         captions=tuple(f"frame {row}" for row in rows.tolist()),
     )
+
+
+def _tolerances(predictions: StatePredictions) -> list[int]:
+    """Exact values must be right; regressed ones may be off by a share of the variable's range."""
+    if predictions.numbers is None:
+        return [0] * len(predictions.variables)
+    true = predictions.true.astype(np.int64)
+    near = (TOLERANCE * (true.max(0) - true.min(0))).round().astype(int)
+    return np.where(np.isnan(predictions.numbers).all(0), 0, near).tolist()
 
 
 def _markers(store: Store, predictions: StatePredictions) -> tuple[Marker, ...]:

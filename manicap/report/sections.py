@@ -6,8 +6,22 @@ from html import escape
 from itertools import groupby
 
 from manicap.report.assets import asset, fill
-from manicap.report.contents import Chart, RunPage, Score, ScoreRow, VariableScore
+from manicap.report.contents import TOLERANCE, Chart, RunPage, Score, ScoreRow, VariableScore
 from manicap.report.image_contents import ImagePage
+
+CHART_NOTE = "Hover over a curve, or focus it and use the arrow keys, to read its values."
+NUM_STYLES = 5
+"""Styles of a chart's lines."""
+METRICS = {"r2": "R²", "f1": "F1", "accuracy": "Accuracy", "macro_f1": "Macro F1", "error": "Error"}
+METRIC_NOTES = {
+    "r2": "R² is the share of the variance explained, of places and numbers: 1 is perfect, 0 is what the mean does.",
+    "f1": "F1 is of exact values, weighted by how often a value occurs.",
+    "accuracy": "Accuracy is the share of test frames whose value is exactly right.",
+    "macro_f1": "Macro F1 is of exact values, each counted once, however rare.",
+    "error": "The error is the mean distance from the true value, in units of the RAM, of categories with places only.",
+}
+PRINTED = ("f1", "accuracy")
+"""Metrics with published numbers."""
 
 
 def headline(page: RunPage) -> str:
@@ -19,10 +33,12 @@ def headline(page: RunPage) -> str:
         _difference(ours, row.majority, "always guessing the most frequent value"),
     ]
     said = ", ".join(text for text in comparisons if text)
-    sentence = f"Mean F1 over categories: <strong>{number(ours, row.ours.f1_plus_minus)}</strong>"
+    probe = f", {escape(page.probe)} probe" if page.probe else ""
+    sentence = f"Mean F1 over categories{probe}: <strong>{number(ours, row.ours.f1_plus_minus)}</strong>"
     stats = [("This run", row.ours, "ours"), ("Untrained, same width", row.untrained, "")]
     stats += [("Most frequent value", row.majority, ""), ("Supervised", row.supervised, "")]
-    stats += [(f"Published {item.method}", item.score, "") for item in row.published if item.method == page.method]
+    published = "Published, another probe," if page.published_note else "Published"
+    stats += [(f"{published} {item.method}", item.score, "") for item in row.published if item.method == page.method]
     blocks = "".join(
         f'<div class="stat {kind}"><dt>{escape(name)}</dt><dd>{cell(score, "f1")}</dd></div>'
         for name, score, kind in stats
@@ -41,31 +57,59 @@ def facts(page: RunPage | ImagePage) -> str:
     if not page.facts:
         return ""
     items = "".join(f"<div><dt>{escape(fact.name)}</dt><dd>{escape(fact.value)}</dd></div>" for fact in page.facts)
-    return section("run", "Run", f'<dl class="facts">{items}</dl>')
+    return section("run", "Run", f'<dl class="facts">{items}</dl>{_commands(page)}')
+
+
+def _commands(page: RunPage | ImagePage) -> str:
+    found = page.commands if isinstance(page, RunPage) else ()
+    return "".join(
+        f'<p class="command-title">{escape(fact.name)}</p><pre tabindex="0" class="command">{escape(fact.value)}</pre>'
+        for fact in found
+    )
 
 
 def scores(page: RunPage) -> str:
-    """Two tables, F1 and accuracy; without styles both are shown, one below the other."""
+    """A table for each metric; without styles all are shown, one below the other."""
     methods = list(dict.fromkeys(item.method for row in (*page.rows, page.overall) for item in row.published))
-    source = f" {escape(page.published_source)}" if page.published_source else ""
-    note = f"{escape(page.probe_note)} F1 is weighted by how often a value occurs."
-    if page.converged is not None:
-        note += (
-            " The protocol's early stopping penalises slow-to-fit features; the converged probe, a logistic"
-            " regression, shows what is linearly decodable."
-        )
-    if methods:
-        note += f" Columns under “published” are as printed.{source}"
+    metrics = _metrics(page)
+    note = f"{escape(page.probe_note)} {_converged_note(page)}"
     tables = "".join(
-        f'<div class="panel panel-{key}">{_score_table(page, methods, key, label)}</div>'
-        for key, label in (("f1", "F1"), ("accuracy", "Accuracy"))
+        f'<div class="panel panel-{key}"><p class="note">{METRIC_NOTES[key]}{_published_note(page, methods, key)}</p>'
+        f"{_score_table(page, methods if key in PRINTED else (), key, METRICS[key])}</div>"
+        for key in metrics
     )
-    choice = (
-        '<input type="radio" name="metric" id="metric-f1" checked><label for="metric-f1">F1</label>'
-        '<input type="radio" name="metric" id="metric-accuracy"><label for="metric-accuracy">Accuracy</label>'
+    choice = "".join(
+        f'<input type="radio" name="metric" id="metric-{key}"{" checked" if key == metrics[0] else ""}>'
+        f'<label for="metric-{key}">{METRICS[key]}</label>'
+        for key in metrics
     )
     body = f'<p class="note">{note}</p><div class="choice" role="group" aria-label="Metric">{choice}</div>{tables}'
     return section("scores", "Scores by category", f'<div class="switch">{body}</div>')
+
+
+def _metrics(page: RunPage) -> list[str]:
+    """F1 and accuracy, and those that a row has; the first is shown first."""
+    rows = (*page.rows, page.overall)
+    found = [
+        key for key in METRICS if key in ("f1", "accuracy") or any(getattr(row.ours, key) is not None for row in rows)
+    ]
+    return found if page.labels is not None else sorted(found, key=("f1", "accuracy", "macro_f1", "r2", "error").index)
+
+
+def _published_note(page: RunPage, methods: Sequence[str], key: str) -> str:
+    if not methods or key not in PRINTED:
+        return ""
+    source = f" {escape(page.published_source.rstrip('.'))}." if page.published_source else ""
+    return f" Columns under “published” are as printed.{source} {escape(page.published_note)}"
+
+
+def _converged_note(page: RunPage) -> str:
+    if page.converged is None:
+        return ""
+    return (
+        "The protocol's early stopping penalises slow-to-fit features; the converged probe, a logistic regression,"
+        " shows what is linearly decodable."
+    )
 
 
 def _score_table(page: RunPage, methods: Sequence[str], key: str, label: str) -> str:
@@ -73,13 +117,14 @@ def _score_table(page: RunPage, methods: Sequence[str], key: str, label: str) ->
     floors = [
         (name, attribute)
         for name, attribute in (("untrained", "untrained"), ("most frequent", "majority"), ("supervised", "supervised"))
-        if any(getattr(row, attribute) is not None for row in rows)
+        if any(getattr(getattr(row, attribute), key, None) is not None for row in rows)
     ]
     groups = '<th scope="col" rowspan="2">Category</th><th scope="col" rowspan="2" class="ours">This run</th>'
     if floors:
         groups += f'<th scope="colgroup" colspan="{len(floors)}" class="group">for reference</th>'
     if methods:
-        groups += f'<th scope="colgroup" colspan="{len(methods)}" class="group">published</th>'
+        title = "published, another probe" if page.published_note else "published"
+        groups += f'<th scope="colgroup" colspan="{len(methods)}" class="group">{title}</th>'
     names = "".join(f'<th scope="col"{_first(i)}>{name}</th>' for i, (name, _) in enumerate(floors))
     for i, method in enumerate(methods):
         same = ' <abbr title="the method of this run">★</abbr>' if method == page.method else ""
@@ -145,23 +190,44 @@ def _bar(variable: VariableScore) -> str:
 def charts(page: RunPage | ImagePage) -> str:
     if not page.charts:
         return ""
-    figures = "".join(_chart(index, chart) for index, chart in enumerate(page.charts))
-    note = '<p class="note">Hover over a curve, or focus it and use the arrow keys, to read its values.</p>'
-    return section("curves", "Training", f'{note}<div class="charts">{figures}</div>')
+    first = len(page.all_charts) - len(page.charts) if isinstance(page, RunPage) else 0
+    figures = "".join(
+        chart_figure(
+            first + index, chart, f"<details><summary>Values</summary><pre tabindex='0'>{_csv(chart)}</pre></details>"
+        )
+        for index, chart in enumerate(page.charts)
+    )
+    return section("curves", "Training", f'<p class="note">{CHART_NOTE}</p><div class="charts">{figures}</div>')
 
 
-def _chart(index: int, chart: Chart) -> str:
-    legend = "".join(
-        f'<span><svg class="key series-{i % 4}" viewBox="0 0 28 8" aria-hidden="true"><path d="M1 4H27"/></svg>'
-        f"{escape(series.name)}</span>"
+def chart_figure(index: int, chart: Chart, values: str = "", small: bool = False, legend: bool = True) -> str:
+    """Where the page's script draws the chart with this index; `values` is shown below it."""
+    return (
+        f'<figure class="chart{" small" if small else ""}" data-chart="{index}">'
+        f"<figcaption>{escape(chart.title)}</figcaption>{chart_legend(chart) if legend else ''}"
+        '<div class="plot" tabindex="0" role="group"'
+        f' aria-label="{escape(chart.title)}, curve; arrow keys read values"></div><output class="readout"></output>'
+        f"{values}</figure>"
+    )
+
+
+def chart_legend(chart: Chart) -> str:
+    keys = "".join(
+        f'<span><svg class="key series-{i % NUM_STYLES}" viewBox="0 0 28 8" aria-hidden="true">'
+        f'<path d="M1 4H27"/></svg>{escape(series.name)}</span>'
         for i, series in enumerate(chart.series)
     )
-    return (
-        f'<figure class="chart" data-chart="{index}"><figcaption>{escape(chart.title)}</figcaption>'
-        f'<p class="legend">{legend}</p><div class="plot" tabindex="0" role="group"'
-        f' aria-label="{escape(chart.title)}, curve; arrow keys read values"></div><output class="readout"></output>'
-        f"<details><summary>Values</summary><pre tabindex='0'>{_csv(chart)}</pre></details></figure>"
+    return f'<p class="legend">{keys}</p>'
+
+
+def doubts(page: RunPage) -> str:
+    """What may be wrong with the scores, and what was not scored."""
+    warnings = "".join(
+        f'<p class="caveat" role="note"><strong>Warning.</strong> {escape(text)}</p>' for text in page.warnings
     )
+    items = "".join(f"<li>{escape(text)}</li>" for text in page.left_out)
+    body = warnings + (f'<ul class="plain-list">{items}</ul>' if items else "")
+    return section("left-out", "Warnings, and what is not scored" if warnings else "Not scored", body) if body else ""
 
 
 def _csv(chart: Chart) -> str:
@@ -174,7 +240,11 @@ def _csv(chart: Chart) -> str:
 def player(page: RunPage) -> str:
     if page.player is None:
         return ""
-    return section("player", "Episode player", fill(asset("player.html"), last=str(len(page.player.frames) - 1)))
+    tolerance = ""
+    if any(track.tolerance for track in page.player.tracks):
+        tolerance = f" A place or a number counts as right within {100 * TOLERANCE:.0f} % of its range."
+    body = fill(asset("player.html"), last=str(len(page.player.frames) - 1), tolerance=tolerance)
+    return section("player", "Episode player", body)
 
 
 def number(value: float | None, plus_minus: float | None = None) -> str:
@@ -182,7 +252,7 @@ def number(value: float | None, plus_minus: float | None = None) -> str:
     if value is None or not math.isfinite(value):
         return "–"
     spread = f" ± {plus_minus:.2f}" if plus_minus is not None and math.isfinite(plus_minus) else ""
-    return f"{value:.2f}{spread}"
+    return f"{round(value, 2) + 0.0:.2f}{spread}".replace("-", "−")  # + 0.0 turns -0.0 into 0.0
 
 
 def words(name: str) -> str:
@@ -194,11 +264,11 @@ def words(name: str) -> str:
 def cell(score: Score | None, key: str) -> str:
     if score is None:
         return "–"
-    value, spread = getattr(score, key), getattr(score, f"{key}_plus_minus")
+    value, spread = getattr(score, key), getattr(score, f"{key}_plus_minus", None)
     if value is None or not math.isfinite(value):
         return "–"
     small = f' <span class="spread">± {spread:.2f}</span>' if spread is not None and math.isfinite(spread) else ""
-    return f"{value:.2f}{small}"
+    return f"{number(value)}{small}"
 
 
 def _published(row: ScoreRow, method: str) -> Score | None:

@@ -25,6 +25,7 @@ from manicap.statistics.estimates import (
     paired_test,
 )
 from manicap.statistics.groups import name_groups
+from manicap.statistics.scales import Scale, joined_bound, order_metrics, scale_of
 
 Cell = tuple[str, int]
 """(subject, seed)"""
@@ -49,6 +50,8 @@ class Measured:
     """The run's config. Runs are pooled only if their configs agree in all but seed and subject (see `groups`)."""
     probed: Mapping[str, Any] = field(default_factory=dict)
     """What else must be equal, by its name for display: protocol, annotation set, probe, probe options."""
+    bounds: Mapping[str, str] = field(default_factory=dict)
+    """By metric: `at least` or `at most`, if its score is only a bound."""
 
     @property
     def cell(self) -> Cell:
@@ -57,7 +60,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class Row:
-    """One method, trained in one way."""
+    """One method, trained in one way. Means and differences of a ratio are factors (see `scales`)."""
 
     method: str
     """With the settings that distinguish it, if it was trained in several ways."""
@@ -74,6 +77,8 @@ class Row:
     """The method that the paired difference refers to; None for that method itself."""
     paired: PairedTest | None
     """None if the two share no (game, seed)."""
+    bound: str = ""
+    """`at least` or `at most`, if the scores of some runs are only bounds."""
 
 
 @dataclass(frozen=True)
@@ -90,16 +95,25 @@ class Comparison:
         return asdict(self)
 
     def __str__(self) -> str:
+        scale = scale_of(self.metric)
+        cells = [_cells(row, scale) for row in self.rows]
         first = max(16, *(len(row.method) + 1 for row in self.rows))
-        head = f"{'method':<{first}}{'runs':>5}{self.subjects:>6}{'width':>7}  {'mean':<22}{'IQM':<22}paired difference"
-        lines = [_line(row, first) for row in self.rows]
-        return "\n".join([head, *lines, *(f"not comparable: {text}" for text in self.mismatches)])
+        wide = max(22, *(len(cell) + 2 for row in cells for cell in row[:2]))
+        paired = "paired factor" if scale.is_ratio else "paired difference"
+        lines = [
+            f"{'method':<{first}}{'runs':>5}{self.subjects:>6}{'width':>7}  {'mean':<{wide}}{'IQM':<{wide}}{paired}"
+        ]
+        for row, (mean_cell, iqm_cell, difference) in zip(self.rows, cells, strict=True):
+            front = f"{row.method:<{first}}{row.num_runs:>5}{row.num_games:>6}{'/'.join(map(str, row.width)):>7}"
+            lines.append(f"{front}  {mean_cell:<{wide}}{iqm_cell:<{wide}}{difference}".rstrip())
+        return "\n".join([*lines, *(f"not comparable: {text}" for text in self.mismatches)])
 
 
 def compare(
     results: Sequence[Measured],
     *,
-    metric: str = "f1",
+    metric: str | None = None,
+    metrics: Sequence[str] = ("labels_saved", "r2", "f1", "accuracy", "macro_f1"),
     baseline: str | None = None,
     allow_mismatch: bool = False,
     num_resamples: int = 2000,
@@ -108,19 +122,17 @@ def compare(
 ) -> Comparison:
     """Mean, interquartile mean, 95% intervals and paired differences to `baseline` (by default the best method).
 
-    Refuses to rank runs that differ in protocol, annotation set, probe, probe width, games or probe frames, unless
-    `allow_mismatch`.
+    Without `metric`, the first of `metrics` that all results have (see `order_metrics`). Refuses to rank runs that
+    differ in protocol, annotation set, probe, probe width, games or probe frames, unless `allow_mismatch`.
     """
-    measured = {name for name in (results[0].scores if results else ()) if all(name in r.scores for r in results)}
-    if metric not in measured and results:
-        raise unknown_choice("metric", metric, measured)
     mismatches = check_comparable(results, baseline, allow_mismatch, subjects)
-    names = name_groups(results)
+    chosen = choose_metric(metric, metrics, results)
+    scale, names = scale_of(chosen), name_groups(results)
     scores: dict[str, dict[Cell, float]] = defaultdict(dict)
-    widths: dict[str, set[int]] = defaultdict(set)
+    runs: dict[str, list[Measured]] = defaultdict(list)
     for name, result in zip(names, results, strict=True):
-        scores[name][result.cell] = float(result.scores[metric])
-        widths[name].add(result.width)
+        scores[name][result.cell] = float(scale.values([result.scores[chosen]])[0])
+        runs[name].append(result)
     order = sorted(scores, key=lambda method: -mean(np.array(list(scores[method].values()))))
     reference = order[0] if baseline is None else _find_group(baseline, names, results)
     rows = []
@@ -133,28 +145,42 @@ def compare(
             # Each interval has its own stream, so adding a method does not change another method's numbers.
             rng = numpy_generator(seed, "bootstrap", method, name)
             has_spread = any(len(runs) > 1 for runs in by_game)
-            return bootstrap_interval(by_game, statistic, rng, num_resamples) if has_spread else None
+            return scale.interval(bootstrap_interval(by_game, statistic, rng, num_resamples) if has_spread else None)
 
         shared = sorted(set(found) & set(scores[reference]))
         paired = None
         if method != reference and shared:
             own, others = (np.array([source[cell] for cell in shared]) for source in (found, scores[reference]))
-            paired = paired_test(own, others, numpy_generator(seed, "paired test", method))
+            paired = scale.paired(paired_test(own, others, numpy_generator(seed, "paired test", method)))
         rows.append(
             Row(
                 method,
                 num_runs=len(found),
                 num_games=len(by_game),
-                width=tuple(sorted(widths[method])),
-                mean=mean(everything),
+                width=tuple(sorted({run.width for run in runs[method]})),
+                mean=scale.back(mean(everything)),
                 mean_interval=interval(mean, "mean"),
-                iqm=interquartile_mean(everything),
+                iqm=scale.back(interquartile_mean(everything)),
                 iqm_interval=interval(interquartile_mean, "iqm"),
                 versus=None if method == reference else reference,
                 paired=paired,
+                bound=joined_bound(run.bounds.get(chosen, "") for run in runs[method]),
             )
         )
-    return Comparison(metric, tuple(rows), tuple(mismatches), subjects)
+    return Comparison(chosen, tuple(rows), tuple(mismatches), subjects)
+
+
+def choose_metric(metric: str | None, metrics: Sequence[str], results: Sequence[Measured]) -> str:
+    """The metric asked for, or the first of `metrics` that all results have; a `UserError` if they do not."""
+    measured = {name for name in results[0].scores if all(name in result.scores for result in results)}
+    if metric is not None and metric not in measured:
+        if metric in metrics:
+            raise UserError(f"the results have no {metric}, only {', '.join(order_metrics(metrics, measured))}")
+        raise unknown_choice("metric", metric, measured)
+    ordered = order_metrics(metrics, measured) or sorted(measured)
+    if not ordered:
+        raise UserError("the results have no metric in common")
+    return metric or ordered[0]
 
 
 def check_comparable(
@@ -220,17 +246,13 @@ def _games(found: Mapping[Cell, float]) -> list[str]:
     return sorted({game for game, _ in found})
 
 
-def _line(row: Row, first: int) -> str:
-    width = "/".join(map(str, row.width))
-    cells = [_estimate(row.mean, row.mean_interval), _estimate(row.iqm, row.iqm_interval)]
+def _cells(row: Row, scale: Scale) -> tuple[str, str, str]:
+    """Mean, interquartile mean and paired difference as they are shown."""
+    values = ((row.mean, row.mean_interval), (row.iqm, row.iqm_interval))
+    mean_cell, iqm_cell = (f"{row.bound} {scale.text(*each)}".strip() for each in values)
     difference = ""
     if row.paired is not None:
         paired = row.paired
         sure = f"p = {paired.p_value:.3f}, {paired.num_pairs} pairs" if paired.p_value is not None else "one pair"
-        difference = f"{paired.difference:+.3f} to {row.versus} ({sure})"
-    front = f"{row.method:<{first}}{row.num_runs:>5}{row.num_games:>6}{width:>7}"
-    return f"{front}  {cells[0]:<22}{cells[1]:<22}{difference}".rstrip()
-
-
-def _estimate(value: float, interval: Interval | None) -> str:
-    return f"{value:.3f}" if interval is None else f"{value:.3f} [{interval.low:.3f}, {interval.high:.3f}]"
+        difference = f"{scale.difference_text(paired.difference)} to {row.versus} ({sure})"
+    return mean_cell, iqm_cell, difference

@@ -48,6 +48,13 @@ class FrozenEncoder(nn.Module):
     def forward(self, frames_BCHW: Tensor) -> Tensor:
         return self.method.represent(frames_BCHW, self.probe_input)
 
+    def layers(self, frames_BCHW: Tensor) -> dict[str, Tensor]:
+        """The output of each layer of the network, and what is probed if that is none of them."""
+        found = self.method.encoder.layers(frames_BCHW)
+        if self.probe_input == "output" and self.method.inference_parts != ("encoder",):
+            found["output"] = self(frames_BCHW)
+        return found
+
 
 def without_training_parts(method: Method) -> Method:
     """The method with only its `inference_parts`, which it shares with the given one."""

@@ -19,7 +19,9 @@ from manicap.jobs.differences import (
 )
 
 ATARI_RUN = replace(atari_preset("paper", "breakout", "dim-c+"), protocol="reference", weights="last")
-ATARI_PROBE = AtariEvaluationConfig(protocol="reference", annotation_set="ari-2020", probe_store="per seed")
+ATARI_PROBE = AtariEvaluationConfig(
+    protocol="reference", annotation_set="ari-2020", probe="linear", probe_store="per seed"
+)
 IMAGE_RUN = image_preset("paper", "cifar10", "simclr-c+", "tsai2021")
 IMAGE_PROBE = ImageEvaluationConfig(protocol="tsai2021")
 
@@ -104,6 +106,7 @@ def test_a_quick_run_is_told_in_words():
         "protocol fixed, not reference",
         "annotation set corrected, not ari-2020",
         "probe store shared, not per seed",
+        "probe ridge, not linear",
         "1 seed, not 5",
     ):
         assert part in found

@@ -27,6 +27,7 @@ from tests.image_folder import small_image_config, write_image_folder
 
 EVALUATION = ImageEvaluationConfig(probe_epochs=3, neighbors=20)
 EXECUTION = Execution(threads=1, quiet=True)
+READ = ("encoder", "untrained")
 FLAGS = ["--probe-epochs", "3", "--neighbors", "20", "--threads", "1"]
 
 
@@ -89,6 +90,8 @@ def test_a_page_says_what_the_probe_was_and_leaves_out_what_means_nothing(job, i
     page = write_page(run_dir, tmp_path).read_text()
     assert "The probe is trained on labelled training images and sees frozen features." in page
     assert "top-5" not in page  # of four classes
+    assert "96 labelled images" in page
+    assert "F1 by number of labelled images" in page
     assert "Part of the loss: contrast" in page
     assert "Part of the loss: capacity" in page
     evaluation = replace(EVALUATION, probe="knn")
@@ -97,8 +100,25 @@ def test_a_page_says_what_the_probe_was_and_leaves_out_what_means_nothing(job, i
     page = write_page(run_dir, tmp_path).read_text()
     assert "The 20 training images with the nearest frozen features vote on the class of a test image." in page
     assert "is trained on" not in page
+    assert "labelled images" not in page
     plain_console().print(job_table([RunResult.read(run_dir / "result.json")]))
     assert "first five" not in capsys.readouterr().out
+
+
+def test_the_table_names_the_probe_of_every_number(job, capsys):
+    results = [RunResult.read(run_dir / "result.json") for run_dir in job["simclr"]]
+    plain_console().print(job_table(results))
+    text = " ".join(capsys.readouterr().out.split())
+    assert "linear probe on 64 features" in text
+    # With 96 training images both the comparison and the last point are at 96 labels. F1 over seeds, by hand.
+    found = [result.evaluation.readings[name].curves["class"][0][-1] for name in READ for result in results]
+    for first, second in (found[:2], found[2:]):
+        assert f"{(first + second) / 2:.3f}" in text
+    assert text.count("F1, logistic, 96 labels") == 1
+    assert "geometric mean over 2 seeds" in text
+    assert "F1 and labels saved: a logistic regression fitted to convergence." in text
+    plain_console().print(job_table(results[:1]))
+    assert "96 labelled images" in " ".join(capsys.readouterr().out.split())
 
 
 def test_a_changed_folder_does_not_return_the_old_score(tmp_path):
@@ -132,25 +152,30 @@ def test_a_damaged_result_is_measured_again(job, tmp_path, capsys):
     run_dir = tmp_path / "run"
     shutil.copytree(job["simclr"][0], run_dir)
     path = result_path(run_dir, EVALUATION)
-    expected = RunResult.read(path).evaluation.scores
+    expected = RunResult.read(path).evaluation
     path.write_bytes(path.read_bytes().replace(b"0.", b"1.", 1))
-    assert probe(run_dir, EVALUATION, tmp_path, 1, quiet=True).evaluation.scores == expected
+    found = probe(run_dir, EVALUATION, tmp_path, 1, quiet=True).evaluation
+    assert (found.scores, found.readings) == (expected.scores, expected.readings)
     assert "measuring again: " in capsys.readouterr().err
-    assert RunResult.read(path).evaluation.scores == expected
+    assert RunResult.read(path).evaluation.scores == expected.scores
 
 
 def test_compare_ranks_image_runs_and_refuses_what_differs(job, capsys):
     main(["compare", *(str(path) for method in job for path in job[method]), *FLAGS])
     text = capsys.readouterr().out
-    assert text.startswith("accuracy, probe_input output, protocol clean")
+    assert text.startswith("labels_saved, probe_input output, protocol clean")
     assert "simclr-c+" in text
     assert "2 pairs" in text
+    main(["compare", *(str(path) for method in job for path in job[method]), *FLAGS, "--metric", "accuracy"])
+    assert capsys.readouterr().out.startswith("accuracy, probe_input output, protocol clean")
+    main(["compare", str(job["simclr"][0]), "--probe", "knn", *FLAGS])
+    assert capsys.readouterr().out.startswith("accuracy, ")  # neighbours have no label curves
     one = measured(RunResult.read(job["simclr"][0] / "result.json"))
     other = replace(one, method="other", probed={**one.probed, "protocol": "tsai2021"})
     with pytest.raises(UserError, match="they differ in protocol"):
         compare([one, other], metric="accuracy")
-    with pytest.raises(UserError, match="unknown metric 'f1'"):
-        compare([one])
+    with pytest.raises(UserError, match="no f1, only labels_saved, accuracy"):
+        compare([one], metric="f1")
 
 
 def test_evaluate_takes_the_flags_of_image_runs(job, capsys):

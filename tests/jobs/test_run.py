@@ -272,8 +272,10 @@ def test_a_converged_probe_stands_beside_the_protocols(job, data_dir, tmp_path):
     shutil.copytree(job["st-dim"][0], run_dir)
     result = RunResult.read(run_dir / "result.json")
     own = result.evaluation
-    untrained = replace(own.floors["untrained"], f1=0.4321)
-    scores = replace(own.scores, f1=0.1234)
+    untrained, scores = (
+        replace(each, overall=replace(each.overall, f1=f1))
+        for each, f1 in ((own.floors["untrained"], 0.4321), (own.scores, 0.1234))
+    )
     result.beside["converged"] = replace(own, scores=scores, floors={**own.floors, "untrained": untrained})
     result.write(run_dir / "result.json")
     console = Console(width=200, record=True, file=io.StringIO())

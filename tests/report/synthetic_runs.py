@@ -38,7 +38,7 @@ def made_up_evaluation(config, evaluation, value, encoder="made up"):
     if config.domain == "images":
         scores = ClassScores(value, None, {"cat": value})
         return ClassEvaluation(**common, scores=scores, counts={"train": 1, "test": 1})
-    score = Score(value, min(1.0, value + 0.02))
+    score = Score(value, min(1.0, value + 0.02), value, value, 1.0)
     return StateEvaluation(
         **common,
         annotation_set=evaluation.annotation_set,
@@ -47,7 +47,8 @@ def made_up_evaluation(config, evaluation, value, encoder="made up"):
         counts={"frames_train": 1, "frames_val": 1, "frames_test": 1},
         categories={"agent_localization": ("player_x",)},
         kinds={"player_x": "place"},
-        scores=Scores(score.f1, score.accuracy, {"agent_localization": score}, {"player_x": score}),
+        unseen={"player_x": 0.0},
+        scores=Scores(score, {"agent_localization": score}, {"player_x": score}),
     )
 
 

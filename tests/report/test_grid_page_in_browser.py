@@ -8,7 +8,7 @@ import pytest
 from manicap.bench.grid import build_grid
 from manicap.report.grid_report import write_grid_report
 from tests.report.synthetic_runs import write_synthetic_run
-from tests.report.test_grid_report import VALUES, made_up_score
+from tests.report.test_grid_report import VALUES, made_up_score, write_run
 from tests.report.test_page_in_browser import browser, load, pytestmark, sync_api  # noqa: F401 - fixtures
 
 HOSTILE = "<script>alert(1)</script>"
@@ -20,7 +20,7 @@ def page_file(tmp_path_factory):
     grid = build_grid(VALUES | {"note": "Made up."}, "made-up")
     for (_, label, _), cell in grid.places.items():
         if label != "dim-c+ (epsilon 0.05)":
-            write_synthetic_run(root / "runs", cell, made_up_score, validations=5)
+            write_run(root / "runs", cell, made_up_score, validations=5)
     return write_grid_report(grid, root / "runs", root / "report")
 
 
@@ -44,6 +44,7 @@ def test_everything_is_drawn(load, page_file):  # noqa: F811
 
 def test_a_click_sorts_and_another_turns_it_round(load, page_file):  # noqa: F811
     tab = load(page_file)
+    tab.select_option("#metric", "f1")
     table = f"{VISIBLE} .grid-table >> nth=0"
     head = tab.locator(f"{VISIBLE} .grid-table").first.locator("thead th").nth(1)
     rows = tab.locator(f"{VISIBLE} .grid-table").first.locator("tbody th")
@@ -63,16 +64,20 @@ def test_a_click_sorts_and_another_turns_it_round(load, page_file):  # noqa: F81
 
 def test_evaluation_and_metric_are_chosen(load, page_file):  # noqa: F811
     tab = load(page_file)
-    assert tab.locator(f"{VISIBLE} h3").first.inner_text() == "F1, output"
+    assert tab.locator(f"{VISIBLE} h3").first.inner_text() == "labels saved, output (ridge probe)"
     tab.select_option("#evaluation", "backbone")
     tab.select_option("#metric", "accuracy")
-    assert tab.locator(f"{VISIBLE} h3").first.inner_text() == "accuracy, backbone"
+    assert tab.locator(f"{VISIBLE} h3").first.inner_text() == "accuracy, backbone (ridge probe)"
 
 
 def test_a_number_tells_its_runs_under_the_mouse(load, page_file):  # noqa: F811
     tab = load(page_file)
     output = tab.locator(f"{VISIBLE} .details")
     cell = tab.locator(f"{VISIBLE} tbody tr", has_text="Pong").first.locator("td").first
+    cell.hover()
+    assert output.inner_text() == "Pong, st-dim: 3 runs: 2 x (seed 0), 8 x (seed 1), 4 x (seed 2)"
+    assert cell.inner_text() == "4 ×÷ 2"
+    tab.select_option("#metric", "f1")
     cell.hover()
     expected = "Pong, st-dim: 3 runs: 0.500 (seed 0), 0.600 (seed 1), 0.700 (seed 2); published 0.81, ours -0.210"
     assert output.inner_text() == expected
@@ -109,7 +114,7 @@ def test_hostile_text_is_shown_and_does_nothing(load, tmp_path):  # noqa: F811
     values["variants"] = [{"method": "dim-c+", "label": HOSTILE, "epsilon": 0.1}]
     grid = build_grid(values, "hostile")
     for cell in grid.cells:
-        write_synthetic_run(tmp_path / "runs", cell, made_up_score, validations=2)
+        write_run(tmp_path / "runs", cell, made_up_score, validations=2)
     tab = load(write_grid_report(grid, tmp_path / "runs", tmp_path / "report"))
     assert tab.inner_text("h1") == HOSTILE
     assert HOSTILE in tab.inner_text("#runs")

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from manicap.report.contents import Chart, Fact, Series
-from manicap.report.image_contents import ImagePage, ImageScore, NeighborRow, Picture
+from manicap.report.image_contents import ClassLabels, ImagePage, ImageScore, NeighborRow, Picture
 from manicap.report.page import build_page
 from manicap.report.png import encode_colour_png, image_text
 from tests.report.test_page_in_browser import browser, load, pytestmark, sync_api  # noqa: F401 - fixtures
@@ -70,6 +70,37 @@ def test_the_numbers_are_there(tab):
     assert tab.locator(".chart svg path.line").count() == 1
 
 
+@pytest.fixture
+def labels():
+    ours = Series("this run", (50, 100, 800), (0.2, 0.3, 0.5), (0.1, 0.2, 0.5), (0.3, 0.4, 0.5))
+    curve = Chart("F1 by number of labelled images", (ours,), "labels", logarithmic=True, limits=(0.0, 0.5))
+    return ClassLabels(("100 labelled images do what 300 do: ", "3 x fewer", "."), curve, ("2 of 9 fits stopped.",))
+
+
+def test_labels_saved_come_first_and_every_number_has_its_probe(load, page, labels, tmp_path):  # noqa: F811
+    path = tmp_path / "report.html"
+    named = replace(page, labels=labels, probe="linear", published_note="Published by another probe.")
+    path.write_text(build_page(named), encoding="utf-8")
+    tab = load(path)
+    first, second = tab.locator(".summary").all_inner_texts()
+    assert first == "100 labelled images do what 300 do: 3 x fewer."
+    assert second.startswith("Accuracy on test images, linear probe: 52.3 %")
+    assert (
+        tab.locator(".note.below").inner_text() == "By the F1 of a logistic regression that is fitted to convergence."
+    )
+    assert "not the probe of the accuracies" in tab.inner_text("#labels")
+    assert "2 of 9 fits stopped." in tab.inner_text("#labels")
+    assert tab.locator("#labels .line").count() == 1
+    assert tab.locator("#curves .line").count() == 1
+    # On a logarithmic axis 100 labels lie at log 2 / log 16 = 1/4 of the way from 50 to 800.
+    points = [float(x) for x in re.findall(r"[ML]([\d.]+) ", tab.get_attribute("#labels .line", "d"))]
+    assert (points[1] - points[0]) / (points[2] - points[0]) == pytest.approx(1 / 4, abs=0.002)
+    assert "this run 0.5" in tab.inner_text("#labels .readout")
+    assert "training 3.5" in tab.inner_text("#curves .readout")
+    assert tab.locator(".stat", has_text="Published, another probe, simclr-c+").count() == 1
+    assert "Published by another probe." in tab.inner_text("#scores")
+
+
 def test_every_picture_is_drawn_with_its_label_and_mistakes_are_marked_in_words(tab):
     assert tab.locator(".rows li").count() == 3
     sizes = tab.eval_on_selector_all(".rows img", "all => all.map(i => [i.naturalWidth, i.naturalHeight])")
@@ -108,8 +139,12 @@ def test_light_and_dark_have_their_own_ground(load, page, tmp_path):  # noqa: F8
 
 def test_hostile_class_names_are_shown_and_do_nothing(load, page, tmp_path):  # noqa: F811
     row = NeighborRow(picture(HOSTILE, 1), HOSTILE + "x", (picture(HOSTILE, 2),))
+    series = Series(HOSTILE, (1, 2), (0.1, 0.2))
     hostile = replace(
         page,
+        labels=ClassLabels((HOSTILE, HOSTILE, HOSTILE), Chart(HOSTILE, (series,), HOSTILE), (HOSTILE,)),
+        probe=HOSTILE,
+        published_note=HOSTILE,
         title=HOSTILE,
         method=HOSTILE,
         classes=(ImageScore(HOSTILE, 0.5),),

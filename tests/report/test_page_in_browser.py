@@ -104,6 +104,23 @@ def test_keys_move_the_slider_the_frame_and_the_values(load, example_file):
     assert position(tab).startswith("Frame 4 of 12")
 
 
+def test_a_value_within_its_tolerance_is_right(load, example, tmp_path):
+    ball_x, *others = example.player.tracks
+    tracks = (dataclasses.replace(ball_x, tolerance=4), *others)
+    path = tmp_path / "report.html"
+    player = dataclasses.replace(example.player, tracks=tracks)
+    path.write_text(build_page(dataclasses.replace(example, player=player)), encoding="utf-8")
+    tab = load(path)
+    tab.click("#mistake")
+    assert position(tab) == "Frame 4 of 12, 2 of 3 values right"  # off by 20
+    tab.focus("#slider")
+    for _ in range(4):
+        tab.keyboard.press("ArrowRight")
+    assert position(tab) == "Frame 8 of 12, 3 of 3 values right"
+    assert cells(tab, "ball_x") == ["95", "91", "✓ off by −4", "92 %"]  # 11 of 12
+    assert "counts as right within 5 % of its range" in tab.inner_text("#player .note")
+
+
 def test_the_mouse_moves_the_slider(load, example_file):
     tab = load(example_file)
     slider = tab.locator("#slider")

@@ -150,3 +150,53 @@ def test_two_games_are_stratified():
     results = [result("a", game, seed, f1) for game, f1 in (("pong", 0.9), ("freeway", 0.1)) for seed in range(3)]
     row = compare(results).rows[0]
     np.testing.assert_allclose([row.mean_interval.low, row.mean_interval.high], 0.5)
+
+
+def saved(method, seed, factor, **changes):
+    """By the default probe: F1 orders the methods the other way round."""
+    scores = {"labels_saved": factor, "r2": 0.5, "f1": 1 / factor, "accuracy": 0.5}
+    probed = PROBED | {"probe": "ridge"}
+    return replace(Measured("pong", method, seed, 256, scores, "store", probed=probed), **changes)
+
+
+def test_labels_saved_are_compared_first_and_as_factors():
+    results = [saved("a", 0, 2.0), saved("a", 1, 8.0), saved("b", 0, 1.0), saved("b", 1, 16.0)]
+    comparison = compare(results, baseline="b")
+    assert comparison.metric == "labels_saved"
+    a, b = sorted(comparison.rows, key=lambda row: row.method)
+    # sqrt(2 * 8) and sqrt(1 * 16); the plain means would be 5 and 8.5.
+    assert (a.mean, b.mean) == (pytest.approx(4, rel=1e-9), pytest.approx(4, rel=1e-9))
+    assert (a.iqm, b.iqm) == (pytest.approx(4, rel=1e-9), pytest.approx(4, rel=1e-9))
+    assert 2 <= a.mean_interval.low <= 4 <= a.mean_interval.high <= 8
+    # Factors 2 and 1/2 cancel.
+    assert a.paired.difference == pytest.approx(1, rel=1e-9)
+    text = str(comparison)
+    assert "paired factor" in text
+    assert "4 x [2, 8]" in text
+    assert "x 1 to b (p = 1.000, 2 pairs)" in text
+
+
+def test_the_interquartile_mean_of_factors_cuts_the_ends():
+    # A quarter of four is one: 2 and 8 are left of 1, 2, 8 and 1000.
+    (row,) = compare([saved("a", seed, factor) for seed, factor in enumerate((1.0, 1000.0, 2.0, 8.0))]).rows
+    assert row.iqm == pytest.approx(4, rel=1e-9)
+
+
+def test_a_bound_is_said():
+    bounded = saved("a", 0, 16.0, bounds={"labels_saved": "at least"})
+    results = [bounded, saved("b", 0, 2.0)]
+    assert "at least 16 x" in str(compare(results))
+    assert "at least" not in str(compare(results, metric="f1"))
+
+
+def test_a_probe_without_label_curves_is_compared_by_f1(results):
+    assert compare([replace(each, scores=each.scores | {"r2": 0.5}) for each in results]).metric == "f1"
+    with pytest.raises(UserError, match="the results have no labels_saved, only f1, accuracy"):
+        compare(results, metric="labels_saved")
+    with pytest.raises(UserError, match="the results have no metric in common"):
+        compare([replace(results[0], scores={"f1": 1.0}), replace(results[1], scores={"accuracy": 1.0})])
+
+
+def test_ridge_and_linear_are_never_ranked_together(results):
+    with pytest.raises(UserError, match=r"they differ in probe: linear \(a, b\), ridge \(c\)"):
+        compare([*results, saved("c", 0, 2.0, store="store of pong")])

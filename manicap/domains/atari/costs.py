@@ -1,8 +1,10 @@
 """Estimated costs of a run on a game: samples per epoch, seconds of play, seconds of probing."""
 
 import time
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -18,19 +20,31 @@ from manicap.atari.store import StoreConfig, store_path
 from manicap.domains.atari.config import AtariConfig
 from manicap.domains.atari.evaluation_config import AtariEvaluationConfig
 from manicap.domains.atari.samples import FrameSamples, windows_per_epoch
+from manicap.domains.evaluation import TargetKind
 from manicap.probing.knn import NearestNeighbors
+from manicap.probing.layers import LABELS as LAYER_LABELS
 from manicap.probing.linear import LinearConfig, LinearProbes
 from manicap.probing.logistic import LogisticConfig, LogisticProbes
+from manicap.probing.pixels import PIXEL_WIDTH
 from manicap.probing.probes import STEPS_AN_EPOCH, Probe, find_probe
+from manicap.probing.ridge import FEW, RATIOS
+from manicap.probing.ridge_probes import RidgeProbes
 from manicap.probing.sampling import ProbeData
+from manicap.probing.subsets import FOLDS, draw_subsets
 
 PROBE_EPOCHS = 40
 """Epochs after which a linear probe is assumed to stop."""
 LOGISTIC_SAMPLE = 4
 """Measured iterations of a logistic probe, which is assumed to use all it is allowed."""
-PROBE_ROWS, LINEAR_ROWS = 1024, 256
-NUM_VARIABLES, NUM_VALUES = 12, 40
+PROBE_ROWS, LINEAR_ROWS, RIDGE_ROWS = 1024, 256, 400
+NUM_VARIABLES, NUM_VALUES, NUM_NAMES = 12, 40, 2
 """Values of a typical game."""
+NUM_LAYERS = 5
+"""Layers of a typical network, which the ridge probe reads too."""
+LARGEST_SOLVED = 1024
+"""The largest system of equations that is measured; the time of a larger one grows with its cube."""
+EIGENVECTORS = 8
+"""Their seconds, in those of as many equations."""
 PROBE_SHARE = 0.7
 EMULATOR_SECONDS = 0.5
 TRAIN_SHARE = 0.8
@@ -106,7 +120,11 @@ def emulator_seconds(game: str) -> float:
 
 
 def probe_seconds(evaluation: AtariEvaluationConfig, width: int) -> float:
-    """Seconds of fitting one probe on the evaluation's training frames."""
+    """Seconds of fitting one probe on the evaluation's training frames, and on one of its floors of pixels if any."""
+    if evaluation.probe == "ridge":
+        frames, seen = int(PROBE_SHARE * evaluation.probe_steps), evaluation.width or width
+        layers = NUM_LAYERS * FOLDS * len(RATIOS) * _solve_seconds(LAYER_LABELS)
+        return ridge_seconds(frames, seen) + layers + ridge_seconds(frames, min(seen, PIXEL_WIDTH))
     asked = {name: getattr(evaluation, name) for name in ("probe", "probe_steps", "protocol", "probe_init")}
     return _probe_seconds(AtariEvaluationConfig(**asked), evaluation.width or width)
 
@@ -138,6 +156,75 @@ def _probe_seconds(evaluation: AtariEvaluationConfig, width: int) -> float:
     iteration = max(0.0, many - few) / (2 * LOGISTIC_SAMPLE)
     once = max(0.0, few - LOGISTIC_SAMPLE * iteration)
     return once + LogisticConfig.max_iterations * iteration * more_rows
+
+
+def ridge_seconds(frames: int, width: int) -> float:
+    """Seconds of one ridge probe: those of a fit to few frames, then what more of them add.
+
+    Frames add products of features, as many as the square of the width. Every larger subset of the labels adds systems
+    of equations, one for each feature, or for each frame if these are few and fewer; and a fit of the names, whose
+    hundreds of small steps take about as long for few frames as for many.
+    """
+    some, names = _ridge_sample_seconds(width)
+    added = frames * _product_seconds(width)
+    for count in _subset_sizes(frames)[len(_subset_sizes(RIDGE_ROWS)) :]:
+        folds, size = (FOLDS, min(count, width)) if count <= FEW else (1, width)
+        added += folds * len(RATIOS) * _solve_seconds(size)
+    if frames > FEW:
+        added += EIGENVECTORS * _solve_seconds(width)
+    return some + names * len(_subset_sizes(frames)) / len(_subset_sizes(RIDGE_ROWS)) + added
+
+
+def _subset_sizes(frames: int) -> list[int]:
+    """Sizes of all subsets of the labels that are fitted, the small ones first."""
+    return sorted(count for draw in draw_subsets(frames, 0) for count in draw.counts)
+
+
+@cache
+def _ridge_sample_seconds(width: int) -> tuple[float, float]:
+    """Seconds of a fit to `RIDGE_ROWS` frames: of places and numbers, and what names add."""
+    rng = np.random.default_rng(0)
+    features = rng.standard_normal((RIDGE_ROWS, width), np.float32)
+    # Learnable, as a game's are: labels without any relation to the features take longer to fit.
+    maps = rng.standard_normal((width, NUM_VARIABLES), np.float32) / width**0.5
+    noise = 0.5 * rng.standard_normal((RIDGE_ROWS, NUM_VARIABLES), np.float32)
+    labels = (NUM_VALUES / 2 + 10 * (features @ maps + noise)).clip(0, NUM_VALUES - 1).astype(np.uint8)
+    labels[:, :NUM_NAMES] //= 8
+    seconds = []
+    for names in (0, NUM_NAMES):
+        numbers: list[TargetKind] = ["number"] * (NUM_VARIABLES - NUM_NAMES)
+        named: list[TargetKind] = ["class"] * names
+        kinds = (*named, *numbers)
+        chosen = labels[:, NUM_NAMES - names :]
+        seconds.append(_fit_seconds(RidgeProbes(), ProbeData(features, chosen, np.arange(RIDGE_ROWS) // 64, kinds)))
+    return seconds[0], max(0.0, seconds[1] - seconds[0])
+
+
+@cache
+def _solve_seconds(size: int) -> float:
+    """Seconds of a system of equations, factorized by Cholesky, for all values of a typical game."""
+    measured = min(size, LARGEST_SOLVED)
+    matrix = torch.eye(measured, dtype=torch.float64) * measured + 1
+    right = torch.ones(measured, NUM_VARIABLES, dtype=torch.float64)
+    seconds = _fastest(lambda: torch.cholesky_solve(right, torch.linalg.cholesky(matrix)))
+    return seconds * (size / measured) ** 3
+
+
+@cache
+def _product_seconds(width: int) -> float:
+    """Seconds of the products of all pairs of features, per frame."""
+    z = torch.ones(RIDGE_ROWS, width, dtype=torch.float64)
+    return _fastest(lambda: z.T @ z) / RIDGE_ROWS
+
+
+def _fastest(call: Callable[[], Any]) -> float:
+    """Of three: other load only adds time."""
+    seconds = []
+    for _ in range(3):
+        start = time.perf_counter()
+        call()
+        seconds.append(time.perf_counter() - start)
+    return min(seconds)
 
 
 def _fit_seconds(probe: Probe, data: ProbeData) -> float:

@@ -30,7 +30,8 @@ from manicap.domains.evaluation import Probed
 from manicap.domains.published import ATARI_SOURCE, published_scores, published_sweep
 from manicap.probing.encoders import FrameEncoder
 from manicap.probing.features import Features, extract_features
-from manicap.probing.play_bench import Extraction
+from manicap.probing.pixels import PIXELS
+from manicap.probing.play_bench import Extraction, Floor
 from manicap.probing.state_result import StateEvaluation
 from manicap.train.encoder_files import FrozenEncoder
 from manicap.train.finished import FinishedRun
@@ -59,7 +60,7 @@ class AtariDomain(Domain[AtariConfig, AtariEvaluationConfig]):
     example_subject: ClassVar[str] = "pong"
     subjects_title: ClassVar[str] = "games"
     default_method: ClassVar[str] = "dim-c+"
-    metrics = ("f1", "accuracy")
+    metrics = ("labels_saved", "r2", "f1", "accuracy", "macro_f1")
     shared_fields = ("protocol", "annotation_set")
     source: ClassVar[str] = ATARI_SOURCE
     config_type = AtariConfig
@@ -129,12 +130,17 @@ class AtariDomain(Domain[AtariConfig, AtariEvaluationConfig]):
         config, evaluation = probed.config, probed.evaluation
         bench = open_play_bench(config, evaluation, data_dir, None, probed.quiet)
         encoder, untrained = (FrameEncoder(each, arrays="torch") for each in (probed.encoder, probed.untrained))
+        floors: dict[str, Floor] = {"majority": "majority", "untrained": untrained}
+        if evaluation.probe == "ridge":
+            floors[PIXELS] = PIXELS
         return bench.evaluate(
             encoder,
             evaluation.probe,
-            floors={"majority": "majority", "untrained": untrained},
+            floors=floors,
             fingerprints={encoder: probed.fingerprint, untrained: probed.untrained_fingerprint},
-            extraction=Extraction(probed.cache_dir, width=evaluation.width, quiet=probed.quiet),
+            extraction=Extraction(
+                probed.cache_dir, width=evaluation.width, rescaling=evaluation.rescaling, quiet=probed.quiet
+            ),
             init=evaluation.probe_init,
         )
 
@@ -161,7 +167,9 @@ class AtariDomain(Domain[AtariConfig, AtariEvaluationConfig]):
             return None
         run = replace(atari_preset("paper", subject, method), protocol="reference", weights="last")
         annotation_set = "ari-2019" if method in ANNOTATIONS_OF_2019 else "ari-2020"
-        probed = AtariEvaluationConfig(protocol="reference", annotation_set=annotation_set, probe_store="per seed")
+        probed = AtariEvaluationConfig(
+            protocol="reference", annotation_set=annotation_set, probe="linear", probe_store="per seed"
+        )
         return PaperSetting(run, probed, PAPER_SEEDS)
 
     def published(self, subject: str) -> list[Published]:

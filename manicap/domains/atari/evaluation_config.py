@@ -13,6 +13,7 @@ from manicap.core.registry import Known
 from manicap.domains.evaluation import EvaluationConfig
 from manicap.probing.linear import ProbeInit
 from manicap.probing.probes import PROBES
+from manicap.probing.rescaling import Rescaling
 
 
 @dataclass(frozen=True)
@@ -25,12 +26,17 @@ class AtariEvaluationConfig(EvaluationConfig):
     """fixed, or reference (as in the 2019 code), to compare with published numbers."""
     annotation_set: str = "corrected"
     """ari-2019 (used for the published tables), ari-2020 or corrected."""
-    probe: Annotated[str, Known(PROBES)] = "linear"
-    """linear (the protocol's), logistic (converged), knn (nearest neighbours) or package.module:Name."""
+    probe: Annotated[str, Known(PROBES)] = "ridge"
+    """ridge (converged, by number of labels), linear (the 2019 code's, for published numbers), logistic (converged, all
+    labels), knn (nearest neighbours) or package.module:Name."""
     probe_input: ProbeInput = "output"
-    """output: what the method's paper probes; backbone: the convolution features, equally wide for all methods."""
+    """output: what the method's paper probes; backbone: the convolution features, equally wide for all methods; local:
+    the feature map before them."""
     width: Width | None = None
     """Project the features to this width by a random orthogonal map, to compare at equal width."""
+    rescaling: Rescaling = "none"
+    """What to do to the features before they are probed: tenth, tenfold, standardised or whitened. A probe that can be
+    trusted gives nearly the same score for the first three; the linear probe of 2019 does not."""
     probe_init: ProbeInit = "auto"
     """Initial weights of the linear probe; auto: zero under fixed, uniform under reference, as in the 2019 code."""
     probe_store: Literal["shared", "per seed"] = "shared"

@@ -15,6 +15,8 @@ SIDES = {"cifar10": 32, "stl10": 96}
 OTHER_SIDE = 96
 NUM_CLASSES = 10
 MEASURED_STEPS = 4
+CURVE_SECONDS, CURVE_PASSES = 7.0, 250
+"""Label curves: fits to few images, which take as long for any dataset, and passes over twice the training images."""
 
 
 def count_images(config: ImageConfig) -> tuple[int, int, int]:
@@ -40,12 +42,22 @@ def encoded_images(config: ImageConfig, evaluation: ImageEvaluationConfig) -> in
 
 
 def probe_seconds(config: ImageConfig, evaluation: ImageEvaluationConfig, width: int) -> float:
-    """Seconds of training the linear layer, from a few measured steps; neighbours take next to no time."""
+    """Seconds of training the linear layer and of its label curves, from a few measured steps.
+
+    Neighbours take next to no time.
+    """
     if evaluation.probe != "linear":
         return 0.0
     _, train, _ = count_images(config)
     train = min(train, config.num_images or train)
-    features = torch.randn(evaluation.probe_batch_size, width)
+    per_image = _layer_seconds(evaluation.probe_batch_size, width) / evaluation.probe_batch_size
+    fitted = per_image * evaluation.probe_epochs * train
+    return fitted if evaluation.is_augmented else fitted + CURVE_SECONDS + CURVE_PASSES * 2 * train * per_image
+
+
+def _layer_seconds(batch_size: int, width: int) -> float:
+    """Seconds of one step of the layer, the fastest of a few."""
+    features = torch.randn(batch_size, width)
     layer = torch.nn.Linear(width, NUM_CLASSES)
     labels = torch.zeros(len(features), dtype=torch.long)
     found = []
@@ -53,4 +65,4 @@ def probe_seconds(config: ImageConfig, evaluation: ImageEvaluationConfig, width:
         start = perf_counter()
         F.cross_entropy(layer(features), labels).backward()
         found.append(perf_counter() - start)
-    return min(found) * evaluation.probe_epochs * train / evaluation.probe_batch_size
+    return min(found)

@@ -37,7 +37,7 @@ class ImageDomain(Domain[ImageConfig, ImageEvaluationConfig]):
     default_subject: ClassVar[str | None] = "cifar10"
     subjects_title: ClassVar[str] = "sets"
     default_method: ClassVar[str] = "barlow-twins-c+"
-    metrics = ("accuracy", "top5")
+    metrics = ("labels_saved", "accuracy", "top5")
     shared_fields = ("protocol",)
     methods_down: ClassVar[bool] = True
     source: ClassVar[str] = IMAGE_SOURCE

@@ -2,6 +2,8 @@
 
 clean       statistics frozen; features computed once and standardised; the probe's last epoch
 tsai2021    as in the code of arXiv 2104.13712: new views in every probe epoch, running statistics that follow them
+
+The linear probe on features computed once comes with label curves (see `label_curves`).
 """
 
 import time
@@ -22,11 +24,14 @@ from manicap.domains.images.config import ImageConfig
 from manicap.domains.images.data import open_split
 from manicap.domains.images.evaluation_config import ImageEvaluationConfig, ProbeName
 from manicap.domains.images.features import AugmentedFeatures, ImageEncoder
+from manicap.domains.images.label_curves import Features, read_classes
 from manicap.images.dataset import ImageDataset
 from manicap.images.recipes import Recipe
 from manicap.probing.class_result import ClassEvaluation, ClassPredictions, ClassScores, Labels, score_classes
 from manicap.probing.classes import CachedFeatures, FeatureSource, LinearProbe, LinearProbeConfig
+from manicap.probing.curve_result import ENCODER
 from manicap.probing.encoders import FrameEncoder
+from manicap.probing.reading import Reading
 from manicap.probing.votes import NeighborsConfig, require_neighbors, vote
 
 SHOWN_IMAGES, SHOWN_NEIGHBORS = 24, 8
@@ -68,6 +73,11 @@ class ImageBench:
     """Where features are kept for the next probe; not kept if omitted."""
 
     @property
+    def has_curves(self) -> bool:
+        """Whether label curves are measured: of a linear probe that sees the same features in every epoch."""
+        return self.probe == "linear" and not self.protocol.augmented
+
+    @property
     def options(self) -> dict[str, Any]:
         """What a result depends on besides the images."""
         config = asdict(self.linear if self.probe == "linear" else self.neighbors)
@@ -100,6 +110,11 @@ class EncodedImages:
     train_NF: Tensor
     test_NF: Tensor
     seconds: float
+
+    @property
+    def arrays(self) -> tuple[Features, Features]:
+        """Training and test features."""
+        return self.train_NF.cpu().numpy(), self.test_NF.cpu().numpy()
 
 
 @dataclass(frozen=True)
@@ -156,7 +171,17 @@ def _evaluate(
     )
     for name, other in floors.items():
         evaluation.floors[name] = _scores(measure(bench, other, shown), labels, names)
+    if bench.has_curves:
+        start = time.perf_counter()
+        evaluation.readings = _read(bench, {ENCODER: encoded, **floors})
+        evaluation.seconds["curves"] = time.perf_counter() - start
     return evaluation
+
+
+def _read(bench: ImageBench, encoded: Mapping[str, EncodedImages]) -> dict[str, Reading]:
+    """Label curves of the encoder and of each floor."""
+    features = {name: each.arrays for name, each in encoded.items()}
+    return read_classes(features, _labels(bench.train), _labels(bench.test), bench.seed, bench.quiet)
 
 
 def _encode_any(bench: ImageBench, encoder: FrameEncoder) -> EncodedImages:

@@ -2,6 +2,7 @@
 (() => {
   const data = JSON.parse(document.getElementById("data").textContent);
   const SVG = "http://www.w3.org/2000/svg";
+  const STYLES = 5;
   const clamp = (value, low, high) => Math.min(Math.max(value, low), high);
 
   /* Elements are built, never parsed: no text of the data can become markup. */
@@ -28,6 +29,14 @@
     for (let i = Math.ceil(low / step - 1e-9); i * step <= high + step * 1e-9; i++) found.push(i * step);
     return { found, digits: clamp(-Math.floor(Math.log10(step) + 1e-9), 0, 8) };
   }
+  /* Ticks of a logarithmic axis: the first, the last, and those between them that have room. */
+  function spacedSteps(steps, place, room) {
+    const found = [steps[0]], last = steps[steps.length - 1];
+    for (const step of steps.slice(1, -1)) {
+      if (place(step) - place(found[found.length - 1]) >= room && place(last) - place(step) >= room) found.push(step);
+    }
+    return last === steps[0] ? found : [...found, last];
+  }
   const shortStep = (step) => step.toLocaleString("en-US", { maximumFractionDigits: 2 });
   const shortValue = (value) => Number(value.toPrecision(4)).toString();
 
@@ -35,25 +44,28 @@
     const chart = data.charts[Number(figure.dataset.chart)];
     const plot = figure.querySelector(".plot");
     const readout = figure.querySelector(".readout");
+    const small = figure.classList.contains("small");
+    const known = (value) => value !== null && value !== undefined;
     const lines = chart.series.map((series) => ({
       name: series.name,
-      points: series.steps.map((step, i) => [step, series.values[i]]).filter((point) => point[1] !== null && point[1] !== undefined),
+      points: series.steps.map((step, i) => [step, series.values[i], series.low[i], series.high[i]]).filter((point) => known(point[1])),
     }));
     const all = lines.flatMap((line) => line.points);
     const steps = [...new Set(all.map((point) => point[0]))].sort((a, b) => a - b);
     if (!all.length) { readout.textContent = "No finite values."; return; }
     const xs = [steps[0], steps[steps.length - 1]];
-    const values = all.map((point) => point[1]).reduce((range, v) => [Math.min(range[0], v), Math.max(range[1], v)], [Infinity, -Infinity]);
+    const values = chart.limits || all.map((point) => point[1]).reduce((range, v) => [Math.min(range[0], v), Math.max(range[1], v)], [Infinity, -Infinity]);
+    const along = chart.logarithmic ? Math.log : (step) => step;
     let at = null, scaleX = null, cursor = null;
 
     function draw() {
-      const width = plot.clientWidth, height = 240, yTicks = ticks(values[0], values[1], 6);
+      const width = plot.clientWidth, height = small ? 120 : 240, yTicks = ticks(values[0], values[1], small ? 3 : 6);
       const pad = (values[1] - values[0]) * 0.04 || Math.abs(values[0]) * 0.1 || 1;
       const low = values[0] - pad, high = values[1] + pad;
       const labels = yTicks.found.map((value) => value.toFixed(yTicks.digits));
-      const left = 12 + 7.5 * Math.max(...labels.map((label) => label.length), 2), right = 12, top = 10, bottom = 42;
-      scaleX = (x) => left + ((x - xs[0]) / (xs[1] - xs[0] || 1)) * (width - left - right);
-      const scaleY = (y) => height - bottom - ((y - low) / (high - low)) * (height - top - bottom);
+      const left = 12 + 7.5 * Math.max(...labels.map((label) => label.length), 2), right = chart.logarithmic ? 20 : 12, top = 10, bottom = small ? 24 : 42;
+      scaleX = (x) => left + ((along(x) - along(xs[0])) / (along(xs[1]) - along(xs[0]) || 1)) * (width - left - right);
+      const scaleY = (y) => height - bottom - ((clamp(y, low, high) - low) / (high - low)) * (height - top - bottom);
       const svg = make("svg", { viewBox: `0 0 ${width} ${height}`, role: "img" });
       svg.append(make("title", {}, `${chart.title}: ${lines.map((line) => line.name).join(", ")}`));
       yTicks.found.forEach((value, i) => {
@@ -61,15 +73,23 @@
         svg.append(make("text", { x: left - 8, y: scaleY(value) + 4, "text-anchor": "end" }, labels[i]));
       });
       svg.append(make("line", { class: "axis", x1: left, x2: width - right, y1: height - bottom, y2: height - bottom }));
-      for (const value of ticks(xs[0], xs[1], clamp(Math.floor(width / 90), 2, 7)).found) {
+      const xTicks = chart.logarithmic ? spacedSteps(steps, scaleX, small ? 52 : 46) : ticks(xs[0], xs[1], clamp(Math.floor(width / 90), 2, 7)).found;
+      for (const value of xTicks) {
         svg.append(make("text", { x: scaleX(value), y: height - bottom + 18, "text-anchor": "middle" }, shortStep(value)));
       }
-      svg.append(make("text", { x: (left + width - right) / 2, y: height - 6, "text-anchor": "middle" }, chart.x_label));
+      if (!small) svg.append(make("text", { x: (left + width - right) / 2, y: height - 6, "text-anchor": "middle" }, chart.x_label));
+      const path = (points, column) => points.map((point, j) => `${j ? "L" : "M"}${scaleX(point[0]).toFixed(1)} ${scaleY(point[column]).toFixed(1)}`).join("");
       lines.forEach((line, i) => {
-        const path = line.points.map((point, j) => `${j ? "L" : "M"}${scaleX(point[0]).toFixed(1)} ${scaleY(point[1]).toFixed(1)}`).join("");
-        svg.append(make("path", { class: `line series-${i % 4}`, d: path }));
+        const banded = line.points.filter((point) => known(point[2]) && known(point[3]));
+        if (banded.length > 1) {
+          const back = path([...banded].reverse(), 2).replace("M", "L");
+          svg.append(make("path", { class: `band series-${i % STYLES}`, d: `${path(banded, 3)}${back}Z` }));
+        }
+      });
+      lines.forEach((line, i) => {
+        svg.append(make("path", { class: `line series-${i % STYLES}`, d: path(line.points, 1) }));
         if (line.points.length === 1) {
-          svg.append(make("circle", { class: `dot series-${i % 4}`, cx: scaleX(line.points[0][0]), cy: scaleY(line.points[0][1]), r: 3.5 }));
+          svg.append(make("circle", { class: `dot series-${i % STYLES}`, cx: scaleX(line.points[0][0]), cy: scaleY(line.points[0][1]), r: 3.5 }));
         }
       });
       cursor = make("g");
@@ -78,7 +98,7 @@
         cursor.replaceChildren(make("line", { class: "cursor", x1: scaleX(x), x2: scaleX(x), y1: top, y2: height - bottom }));
         lines.forEach((line, i) => {
           const near = nearest(line, x);
-          if (near) cursor.append(make("circle", { class: `dot series-${i % 4}`, cx: scaleX(near[0]), cy: scaleY(near[1]), r: 3.5 }));
+          if (near) cursor.append(make("circle", { class: `dot series-${i % STYLES}`, cx: scaleX(near[0]), cy: scaleY(near[1]), r: 3.5 }));
         });
       };
       plot.replaceChildren(svg);
@@ -88,11 +108,11 @@
     function read(index) {
       at = index;
       const x = steps[index ?? steps.length - 1];
-      readout.replaceChildren(`${index === null ? "Last" : "At"} ${chart.x_label} ${shortStep(x)}:`);
+      readout.replaceChildren(chart.logarithmic ? `${shortStep(x)} ${chart.x_label}:` : `${index === null ? "Last" : "At"} ${chart.x_label} ${shortStep(x)}:`);
       for (const [i, line] of lines.entries()) {
         const near = nearest(line, x);
         if (!near) continue;
-        readout.append(`${i ? " · " : " "}${line.name} `, html("b", "", shortValue(near[1])), near[0] === x ? "" : ` (at ${shortStep(near[0])})`);
+        readout.append(`${i ? " · " : " "}${line.name} `, html("b", "", chart.limits ? near[1].toFixed(2) : shortValue(near[1])), near[0] === x ? "" : ` (at ${shortStep(near[0])})`);
       }
       if (index === null) cursor.replaceChildren(); else cursor.show(x);
     }
@@ -122,7 +142,8 @@
     const get = (id) => document.getElementById(id);
     const count = player.frames.length, last = count - 1;
     const tracks = new Map(player.tracks.map((track) => [track.variable, track]));
-    const wrong = player.frames.map((_, t) => player.tracks.filter((track) => track.true[t] !== track.decoded[t]).length);
+    const isWrong = (track, t) => Math.abs(track.decoded[t] - track.true[t]) > track.tolerance;
+    const wrong = player.frames.map((_, t) => player.tracks.filter((track) => isWrong(track, t)).length);
     const slider = get("slider"), marks = get("marks"), errors = get("errors");
     let now = 0, timer = null;
 
@@ -131,7 +152,7 @@
       track.variable.split(/(?<=_)/).forEach((piece) => name.append(piece, html("wbr"))); /* a long name breaks after _ */
       name.scope = "row";
       const cells = { truth: html("td", "truth"), value: html("td", "value"), verdict: html("td", "verdict") };
-      const right = track.true.filter((value, t) => value === track.decoded[t]).length;
+      const right = track.true.filter((_, t) => !isWrong(track, t)).length;
       row.append(name, ...Object.values(cells), html("td", "share", `${Math.round((100 * right) / count)} %`));
       return { row, track, ...cells };
     });
@@ -198,8 +219,8 @@
         const off = track.decoded[now] - track.true[now];
         truth.textContent = track.true[now];
         value.textContent = track.decoded[now];
-        verdict.replaceChildren(off ? "✗ " : "✓ ", html("span", "words", off ? "off by " : "right"), off ? `${off > 0 ? "+" : "−"}${Math.abs(off)}` : "");
-        row.classList.toggle("wrong", off !== 0);
+        verdict.replaceChildren(isWrong(track, now) ? "✗ " : "✓ ", html("span", "words", off ? "off by " : "right"), off ? `${off > 0 ? "+" : "−"}${Math.abs(off)}` : "");
+        row.classList.toggle("wrong", isWrong(track, now));
       }
       drawMarks();
     }

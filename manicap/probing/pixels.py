@@ -1,0 +1,55 @@
+"""Floors without a network: the pixels themselves, reduced to a few hundred numbers by a random or a principal map."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from manicap.atari.splits import Rows
+from manicap.atari.store import Store
+from manicap.core.seeding import numpy_generator
+from manicap.probing.encoders import FrameEncoder
+
+PIXELS = "pixels"
+"""The name that stands for both floors."""
+PIXEL_WIDTH = 256
+COMPONENT_FRAMES = 512
+"""Training frames from which principal components are computed."""
+
+
+class PixelMap(nn.Module):
+    """Frames uint8 [B, ...] to (frames / 255 - mean) times a map [P, k]."""
+
+    mean_P: Tensor
+    map_PK: Tensor
+
+    def __init__(self, mean_P: Tensor, map_PK: Tensor) -> None:
+        super().__init__()
+        self.register_buffer("mean_P", mean_P)
+        self.register_buffer("map_PK", map_PK)
+        self.eval()
+
+    def forward(self, frames: Tensor) -> Tensor:
+        return (frames.flatten(1).float() / 255 - self.mean_P) @ self.map_PK
+
+
+def pixel_floors(store: Store, train_rows: Rows, width: int | None, seed: int) -> Mapping[str, FrameEncoder]:
+    """Random projections and principal components of the pixels, at most `width` of them."""
+    some = numpy_generator(seed, "pixels").permutation(len(train_rows))[:COMPONENT_FRAMES]
+    frames = torch.from_numpy(np.array(store.frames[np.sort(train_rows[some])])).flatten(1).float() / 255
+    mean = frames.mean(0)
+    width = min(PIXEL_WIDTH, width or PIXEL_WIDTH, len(frames) - 1)
+    drawn = numpy_generator(seed, "pixel projection").standard_normal((frames.shape[1], width), np.float32)
+    maps = {
+        "pixels, random": torch.from_numpy(drawn) / frames.shape[1] ** 0.5,
+        "pixels, principal": _components(frames - mean, width),
+    }
+    return {name: FrameEncoder(PixelMap(mean, found)) for name, found in maps.items()}
+
+
+def _components(centred: Tensor, width: int) -> Tensor:
+    """Principal directions [P, k] of frames [n, P], fewer than pixels: from the frames' Gram matrix."""
+    variances, left = torch.linalg.eigh((centred @ centred.T).double())
+    variances, left = variances[-width:].clamp_min(1e-9), left[:, -width:]
+    return (centred.T @ (left / variances.sqrt()).float()).flip(1)

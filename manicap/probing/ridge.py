@@ -1,0 +1,227 @@
+"""Ridge regression of many targets at once, its regularization chosen by cross-validation among the given labels.
+
+    minimise over w, b:   mean over frames of (w z + b - y)^2  +  r v ||w||^2
+
+v is the total variance of the standardised features, so a ratio r means the same at every width and for every encoder.
+All ratios of a logarithmic grid are solved by Cholesky in float64, from one Gram matrix: over the frames (dual) where
+features outnumber them, else over the features (primal). Equal to scikit-learn's `Ridge(alpha=n r v)`.
+
+Targets come in groups that share a ratio: a number is a group of its own, the indicators of a variable's values are one
+group. The ratio with the smallest squared error on held-out frames is taken, and then all frames are fitted. Of few
+frames each fold is held out in turn; of many, one fold is enough.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from manicap.probing.subsets import FOLDS
+
+RATIOS: tuple[float, ...] = tuple(10.0 ** (exponent / 2) for exponent in range(-14, 3))
+"""1e-7, 3e-7, ..., 10."""
+FEW = 2000
+"""Up to this many frames every fold is held out once."""
+HELD = 0
+"""The fold that is held out of many frames."""
+
+Folds = NDArray[np.int64]
+Solutions = Iterator[tuple[Tensor, Tensor]]
+Pieces = Callable[[], Iterable[tuple[Tensor, Tensor]]]
+"""Frames in pieces: standardised features [n, F] and targets [n, T]."""
+
+
+class RidgeFit(NamedTuple):
+    weights: Tensor
+    """float32 [F, T], for standardised features."""
+    bias: Tensor
+    """float32 [T]"""
+    ratios: NDArray[np.float64]
+    """[G]: the ratio of each group."""
+    errors: NDArray[np.float64]
+    """[G]: mean squared error on held-out frames, summed over the group's targets."""
+
+    @property
+    def at_end(self) -> NDArray[np.bool_]:
+        """[G]: whether the ratio is the first or the last of the grid, so that a better one may lie beyond."""
+        return np.isin(self.ratios, (RATIOS[0], RATIOS[-1]))
+
+    def __call__(self, z: Tensor) -> Tensor:
+        """Predictions [n, T]."""
+        return torch.addmm(self.bias, z, self.weights)
+
+    def columns(self, chosen: slice) -> "RidgeFit":
+        """Only some targets; ratios and errors stay those of all groups."""
+        return self._replace(weights=self.weights[:, chosen].contiguous(), bias=self.bias[chosen])
+
+
+def fit_few(z: Tensor, y: Tensor, groups: Tensor, folds: Folds, variance: float) -> RidgeFit:
+    """From z float32 [n, F], y [n, T], the group of each target [T] and the fold of each frame [n]."""
+    exact, targets = z.double(), y.double()
+    problem = _Dual(exact, targets) if len(z) < z.shape[1] else _Primal(exact, targets)
+    errors = torch.zeros(len(RATIOS), y.shape[1], dtype=torch.float64)
+    if len(np.unique(folds)) < 2:
+        folds = np.arange(len(z)) % FOLDS  # all from one stretch of play
+    for fold in np.unique(folds):
+        held, rest = (torch.from_numpy(np.flatnonzero(chosen)) for chosen in (folds == fold, folds != fold))
+        for index, (weights, bias) in enumerate(problem.solutions(rest, _penalties(len(rest), variance))):
+            errors[index] += (problem.predict(held, rest, weights, bias) - targets[held]).square().sum(0) / len(z)
+
+    def solve(ratios: Sequence[float]) -> Solutions:
+        return problem.weights(_penalties(len(z), variance, ratios))
+
+    return _best(errors, groups, solve)
+
+
+class GrowingRidge:
+    """Many frames, which can become more: sums over the frames are kept, and those of the larger subset include them.
+
+    problem.add(z, y, folds)      # the first frames
+    problem.fit(groups, held)
+    problem.add(...)              # further frames
+    """
+
+    def __init__(self, num_features: int, num_targets: int, variance: float) -> None:
+        self.variance = variance
+        self._everything, self._fitted = (_Moments(num_features, num_targets) for _ in range(2))
+
+    def add(self, z: Tensor, y: Tensor, folds: Folds) -> None:
+        chosen = torch.from_numpy(folds != HELD)
+        fitted, held = (_Moments.of(z[part].double(), y[part].double()) for part in (chosen, ~chosen))
+        self._fitted.merge(fitted)
+        self._everything.merge(fitted)
+        self._everything.merge(held)
+
+    def fit(self, groups: Tensor, held: Pieces) -> RidgeFit:
+        """Fit the first targets, as many as have a group. `held` yields the frames of `HELD` among those added."""
+        num_targets = len(groups)
+        solved = self._fitted.solutions(_penalties(self._fitted.count, self.variance), num_targets)
+        weights, bias = (torch.stack(each) for each in zip(*((w.float(), b.float()) for w, b in solved), strict=True))
+        errors, count = torch.zeros(bias.shape, dtype=torch.float64), self._everything.count - self._fitted.count
+        for z, y in held():
+            for index, (some_weights, some_bias) in enumerate(zip(weights, bias, strict=True)):
+                residual = torch.addmm(some_bias, z, some_weights) - y[:, :num_targets]
+                errors[index] += residual.square_().sum(0, dtype=torch.float64) / count
+
+        def solve(ratios: Sequence[float]) -> Solutions:
+            penalties = _penalties(self._everything.count, self.variance, ratios)
+            return self._everything.solutions(penalties, num_targets)
+
+        return _best(errors, groups, solve)
+
+    def first_features(self, count: int) -> "GrowingRidge":
+        """The same frames by their first features."""
+        narrow = GrowingRidge(0, 0, 0.0)
+        narrow._everything, narrow._fitted = (each.first_features(count) for each in (self._everything, self._fitted))
+        narrow.variance = float(narrow.covariance().diagonal().sum())
+        return narrow
+
+    def covariance(self) -> Tensor:
+        """Of all features [F, F]."""
+        return self._everything.scatter() / self._everything.count
+
+
+class _Moments:
+    """Sums over frames from which the primal problem is solved."""
+
+    def __init__(self, num_features: int, num_targets: int) -> None:
+        F, T = num_features, num_targets
+        self.count = 0
+        self.sums = tuple(torch.zeros(shape, dtype=torch.float64) for shape in ((F,), (T,), (F, F), (F, T)))
+
+    @classmethod
+    def of(cls, z: Tensor, y: Tensor) -> "_Moments":
+        found = cls(0, 0)
+        found.count, found.sums = len(z), (z.sum(0), y.sum(0), z.T @ z, z.T @ y)
+        return found
+
+    def merge(self, other: "_Moments") -> None:
+        self.count += other.count
+        for ours, theirs in zip(self.sums, other.sums, strict=True):
+            ours += theirs
+
+    def first_features(self, count: int) -> "_Moments":
+        z, y, zz, zy = self.sums
+        found = _Moments(0, 0)
+        found.count, found.sums = self.count, (z[:count], y, zz[:count, :count], zy[:count])
+        return found
+
+    def scatter(self) -> Tensor:
+        """Sum of the products of centred features [F, F]."""
+        return torch.addr(self.sums[2], self.sums[0], self.sums[0], alpha=-1 / self.count)
+
+    def solutions(self, penalties: Iterable[float], num_targets: int | None = None) -> Solutions:
+        """Weights [F, T] and bias [T] of the first targets for each penalty n r v."""
+        z, y, zy = self.sums[0], self.sums[1][:num_targets], self.sums[3][:, :num_targets]
+        mean_z, mean_y = z / self.count, y / self.count
+        scatter, right = self.scatter(), torch.addr(zy, z, mean_y, alpha=-1)
+        diagonal = scatter.diagonal().clone()
+        for penalty in penalties:
+            scatter.diagonal().copy_(diagonal + penalty)
+            weights = torch.cholesky_solve(right, torch.linalg.cholesky(scatter))
+            yield weights, mean_y - mean_z @ weights
+
+
+class _Primal:
+    """Features against features."""
+
+    def __init__(self, z: Tensor, y: Tensor) -> None:
+        self.z, self.y = z, y
+
+    def solutions(self, rest: Tensor, penalties: Iterable[float]) -> Solutions:
+        return _Moments.of(self.z[rest], self.y[rest]).solutions(penalties)
+
+    def predict(self, held: Tensor, rest: Tensor, weights: Tensor, bias: Tensor) -> Tensor:
+        return self.z[held] @ weights + bias
+
+    def weights(self, penalties: Iterable[float]) -> Solutions:
+        return _Moments.of(self.z, self.y).solutions(penalties)
+
+
+class _Dual:
+    """Frames against frames. The solution is a sum of centred frames, whose coefficients add up to 0."""
+
+    def __init__(self, z: Tensor, y: Tensor) -> None:
+        self.z, self.y, self.gram = z, y, z @ z.T
+
+    def solutions(self, rest: Tensor, penalties: Iterable[float]) -> Solutions:
+        """Coefficients [n, T] and the mean target [T] for each penalty."""
+        gram, mean_y = self.gram[rest][:, rest], self.y[rest].mean(0)
+        means = gram.mean(1)
+        gram -= means + means[:, None] - means.mean()
+        diagonal, right = gram.diagonal().clone(), self.y[rest] - mean_y
+        for penalty in penalties:
+            gram.diagonal().copy_(diagonal + penalty)
+            yield torch.cholesky_solve(right, torch.linalg.cholesky(gram)), mean_y
+
+    def predict(self, held: Tensor, rest: Tensor, coefficients: Tensor, mean_y: Tensor) -> Tensor:
+        products = self.gram[:, rest]
+        return (products[held] - products[rest].mean(0)) @ coefficients + mean_y
+
+    def weights(self, penalties: Iterable[float]) -> Solutions:
+        for coefficients, mean_y in self.solutions(torch.arange(len(self.z)), penalties):
+            weights = self.z.T @ coefficients
+            yield weights, mean_y - self.z.mean(0) @ weights
+
+
+def _penalties(count: int, variance: float, ratios: Sequence[float] = RATIOS) -> Iterator[float]:
+    """n r v; without any variance, of which there is nothing to learn, a positive number."""
+    return (count * ratio * (variance or 1) for ratio in ratios)
+
+
+def _best(errors: Tensor, groups: Tensor, solve: Callable[[Sequence[float]], Solutions]) -> RidgeFit:
+    """Solve for the ratio of each group with the smallest error [ratios, T]; of equals the largest."""
+    by_group = torch.zeros(len(errors), int(groups.max()) + 1, dtype=errors.dtype).index_add_(1, groups, errors)
+    chosen = len(RATIOS) - 1 - by_group.flip(0).argmin(0)
+    wanted = sorted(set(chosen.tolist()))
+    weights = bias = torch.empty(0)
+    for index, (found, offset) in zip(wanted, solve([RATIOS[i] for i in wanted]), strict=True):
+        if not len(bias):
+            weights, bias = torch.empty(found.shape), torch.empty(offset.shape)
+        columns = chosen[groups] == index
+        weights[:, columns], bias[columns] = found[:, columns].float(), offset[columns].float()
+    ratios, errors_G = np.array([RATIOS[i] for i in chosen.tolist()]), by_group.amin(0).numpy()
+    return RidgeFit(weights, bias, ratios, errors_G)

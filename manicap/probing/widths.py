@@ -1,0 +1,71 @@
+"""Scores by width: how many directions of the features hold what a probe reads, with all labels.
+
+Two ways to reduce features to k directions: their k principal components, and k random orthogonal directions.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from manicap.core.seeding import numpy_generator
+from manicap.probing.labelled import LabelledFrames
+from manicap.probing.ridge import HELD, GrowingRidge, RidgeFit
+
+WIDTHS = (8, 16, 32, 64, 128, 256, 512, 1024)
+LEAST_VARIANCE = 1e-7
+"""Principal directions with a smaller share of the largest variance are left out."""
+
+
+def principal_directions(frames: LabelledFrames, problem: GrowingRidge | None) -> tuple[Tensor, Tensor]:
+    """Orthonormal directions [F, R] of the standardised features and the variances along them [R], largest first.
+
+    From the sums of `problem` if it has all frames; few frames are taken as they are.
+    """
+    if problem is not None:
+        variances, directions = torch.linalg.eigh(problem.covariance().float())
+        return directions[:, _kept(variances)].flip(1), variances[_kept(variances)].flip(0)
+    z = frames.take(frames.all_rows()).z
+    z = z - z.mean(0)
+    if frames.width <= len(z):
+        variances, directions = torch.linalg.eigh((z.T @ z / len(z)).double())
+        return directions[:, _kept(variances)].flip(1).float(), variances[_kept(variances)].flip(0).float()
+    variances, left = torch.linalg.eigh((z @ z.T / len(z)).double())
+    kept = _kept(variances)
+    directions = z.T @ (left[:, kept] / (len(z) * variances[kept]).sqrt()).float()
+    return directions.flip(1), variances[kept].flip(0).float()
+
+
+def _kept(variances: Tensor) -> Tensor:
+    """Which of ascending variances are not nearly 0; none of none."""
+    return variances > LEAST_VARIANCE * variances[-1:].clamp_min(torch.finfo(variances.dtype).tiny)
+
+
+def random_directions(num_features: int, seed: int) -> Tensor:
+    """Orthonormal [F, k] for the largest width; the first columns serve a smaller one."""
+    rng = numpy_generator(seed, "random directions")
+    drawn = torch.from_numpy(rng.standard_normal((num_features, min(num_features, WIDTHS[-1])), np.float32))
+    return torch.linalg.qr(drawn).Q
+
+
+def fit_widths(frames: LabelledFrames, directions: Tensor, num_targets: int) -> dict[int, RidgeFit]:
+    """Regressions of the first targets from the first k directions, by k; their weights are those of all features."""
+    directions = directions[:, : WIDTHS[-1]]
+    problem = GrowingRidge(directions.shape[1], num_targets, 1.0)
+    held: list[tuple[Tensor, Tensor]] = []
+    for z, y, folds in frames.pieces(frames.all_rows()):
+        reduced = z @ directions
+        problem.add(reduced, y[:, :num_targets], folds)
+        is_held = torch.from_numpy(folds == HELD)
+        held.append((reduced[is_held], y[is_held, :num_targets]))
+    groups, found = torch.arange(num_targets), {}
+    for k in (width for width in WIDTHS if width <= directions.shape[1]):
+        narrow = problem.first_features(k)
+
+        def some(k: int = k) -> Iterator[tuple[Tensor, Tensor]]:
+            return ((z[:, :k], y) for z, y in held)
+
+        fitted = narrow.fit(groups, some)
+        found[k] = fitted._replace(weights=directions[:, :k] @ fitted.weights)
+    return found

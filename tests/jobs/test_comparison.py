@@ -1,0 +1,67 @@
+"""Runs compared by what their probe measures: labels saved by ridge, F1 by a probe without label curves."""
+
+import re
+from dataclasses import replace
+
+import pytest
+
+import manicap
+from manicap.cli.main import main
+from manicap.core.errors import UserError
+from manicap.domains.atari.evaluation_config import AtariEvaluationConfig
+from manicap.domains.result import RunResult
+from manicap.jobs.comparison import bounds_of, measured
+from manicap.jobs.probing import probe
+from manicap.jobs.run import run_job
+from manicap.statistics.comparison import compare
+from manicap.train.setup import Execution
+from tests.algorithms.small import small_config
+
+
+@pytest.fixture(scope="module")
+def run(data_dir, tmp_path_factory):
+    """The untrained network, probed with ridge."""
+    evaluation, execution = AtariEvaluationConfig(probe_steps=640, probe="ridge"), Execution(threads=1, quiet=True)
+    return run_job(small_config("random-cnn"), evaluation, (0,), execution, tmp_path_factory.mktemp("runs"), data_dir)[
+        0
+    ]
+
+
+def test_labels_saved_come_first_and_the_metric_is_said(run, data_dir, capsys):
+    flags = ["--data-dir", str(data_dir), "--threads", "1"]
+    main(["compare", str(run), *flags])
+    text = capsys.readouterr().out
+    assert text.startswith("labels_saved, ")
+    assert "probe ridge" in text
+    # It is the untrained network: it needs as many labels as itself.
+    assert re.search(r"^random-cnn +1 +1 +8 +1 x ", text, flags=re.M)
+    main(["compare", str(run), "--metric", "r2", *flags])
+    assert capsys.readouterr().out.startswith("r2, ")
+    assert manicap.compare(run, data_dir=data_dir, threads=1, quiet=True).metric == "labels_saved"
+
+
+def test_a_probe_without_label_curves_is_compared_by_f1(run, data_dir, capsys):
+    flags = ["--data-dir", str(data_dir), "--threads", "1"]
+    main(["compare", str(run), "--probe", "knn", *flags])
+    assert capsys.readouterr().out.startswith("f1, ")
+    with pytest.raises(SystemExit):
+        main(["compare", str(run), "--probe", "knn", "--metric", "labels_saved", *flags])
+    assert "the results have no labels_saved, only f1, accuracy, macro_f1" in capsys.readouterr().err
+    assert manicap.compare(run, data_dir=data_dir, threads=1, quiet=True, probe="knn").metric == "f1"
+
+
+def test_results_of_two_probes_are_refused_together(run, data_dir):
+    ridge = measured(RunResult.read(run / "result.json"))
+    other = measured(probe(run, AtariEvaluationConfig(probe_steps=640, probe="knn"), data_dir, threads=1, quiet=True))
+    with pytest.raises(UserError, match=r"they differ in probe: knn \(other\), ridge \(random-cnn\)"):
+        compare([ridge, replace(other, method="other")])
+
+
+def test_bounds_are_those_of_the_untrained_floor(run):
+    evaluation = RunResult.read(run / "result.json").evaluation
+    # A curve reaches its own score where it is: no bound.
+    assert bounds_of(evaluation) == {}
+    curve = evaluation.readings["untrained"]
+    low = {name: tuple(tuple(-1.0 for _ in draw) for draw in found) for name, found in curve.curves.items()}
+    evaluation.readings["untrained"] = replace(curve, curves=low)
+    assert bounds_of(evaluation) == {"labels_saved": "at least"}

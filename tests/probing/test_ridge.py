@@ -1,0 +1,128 @@
+"""Ridge regression and the choice of its regularization, compared with scikit-learn."""
+
+import numpy as np
+import pytest
+import torch
+from sklearn.linear_model import Ridge
+
+from manicap.probing.ridge import FEW, HELD, RATIOS, GrowingRidge, fit_few
+from manicap.probing.subsets import FOLDS
+
+
+def make_data(count, num_features, num_targets=3, noise=1.0, seed=0):
+    rng = np.random.default_rng(seed)
+    # Correlated features, as those of a network are.
+    z = rng.standard_normal((count, num_features)) @ rng.standard_normal((num_features, num_features)) / 10
+    y = z @ rng.standard_normal((num_features, num_targets)) + noise * rng.standard_normal((count, num_targets)) + 7
+    folds = rng.integers(FOLDS, size=count)
+    return torch.from_numpy(z).float(), torch.from_numpy(y).float(), folds
+
+
+def scikit_learn_choice(z, y, folds, held, variance):
+    """The ratio with the smallest squared error over the held-out folds, and the fit to all frames with it."""
+    z, y = z.double().numpy(), y.double().numpy()
+    errors = []
+    for ratio in RATIOS:
+        error = 0
+        for fold in held:
+            rest = folds != fold
+            model = Ridge(alpha=rest.sum() * ratio * variance, solver="cholesky").fit(z[rest], y[rest])
+            error += np.square(model.predict(z[~rest]) - y[~rest]).sum()
+        errors.append(error)
+    ratio = RATIOS[int(np.argmin(errors))]
+    return ratio, Ridge(alpha=len(z) * ratio * variance, solver="cholesky").fit(z, y)
+
+
+@pytest.mark.parametrize(("count", "num_features"), [(60, 100), (60, 20)], ids=["dual", "primal"])
+def test_few_frames_are_fitted_as_by_scikit_learn(count, num_features):
+    z, y, folds = make_data(count, num_features)
+    variance = float(z.var(0, correction=0).sum())
+    for target in range(y.shape[1]):
+        ratio, model = scikit_learn_choice(z, y[:, target], folds, range(FOLDS), variance)
+        fit = fit_few(z, y[:, [target]], torch.tensor([0]), folds, variance)
+        assert fit.ratios == [ratio]
+        np.testing.assert_allclose(fit(z)[:, 0].numpy(), model.predict(z.numpy()), rtol=1e-3, atol=1e-3)
+
+
+def test_targets_of_a_group_share_a_ratio_and_other_groups_do_not_matter():
+    z, y, folds = make_data(80, 30, num_targets=4, noise=3.0)
+    variance = float(z.var(0, correction=0).sum())
+    together = fit_few(z, y, torch.tensor([0, 0, 1, 2]), folds, variance)
+    pair, alone = (
+        fit_few(z, y[:, :2], torch.tensor([0, 0]), folds, variance),
+        fit_few(z, y[:, 3:], torch.tensor([0]), folds, variance),
+    )
+    assert together.ratios[0] == pair.ratios[0] == scikit_learn_choice(z, y[:, :2], folds, range(FOLDS), variance)[0]
+    assert together.ratios[2] == alone.ratios[0]
+    torch.testing.assert_close(together.weights[:, 3:], alone.weights, rtol=1e-4, atol=1e-6)
+
+
+def test_many_frames_hold_out_one_fold_and_grow():
+    z, y, folds = make_data(300, 20)
+    variance = float(z.var(0, correction=0).sum())
+    groups = torch.tensor([0, 1, 2])
+    problem = GrowingRidge(20, 3, variance)
+    for count in (200, 300):
+        start = 0 if count == 200 else 200
+        problem.add(z[start:count], y[start:count], folds[start:count])
+        held = torch.from_numpy(np.flatnonzero(folds[:count] == HELD))
+        fit = problem.fit(groups, lambda held=held: [(z[held], y[held])])
+        for target in range(3):
+            expected, model = scikit_learn_choice(z[:count], y[:count, target], folds[:count], [HELD], variance)
+            assert fit.ratios[target] == expected
+            np.testing.assert_allclose(fit(z)[:, target].numpy(), model.predict(z.numpy()), rtol=1e-3, atol=1e-3)
+        # The error that a description length counts with: on the held-out frames, by the fit without them.
+        rest = folds[:count] != HELD
+        alone = Ridge(alpha=rest.sum() * fit.ratios[0] * variance).fit(z[:count][rest], y[:count, 0][rest])
+        missed = np.square(alone.predict(z[:count][~rest]) - y[:count, 0][~rest].numpy()).mean()
+        assert fit.errors[0] == pytest.approx(missed, rel=1e-3)
+
+
+def test_fewer_features_are_the_first_ones():
+    z, y, folds = make_data(300, 20)
+    problem, narrow = GrowingRidge(20, 3, 1.0), GrowingRidge(5, 3, float(z[:, :5].var(0, correction=0).sum()))
+    problem.add(z, y, folds)
+    narrow.add(z[:, :5], y, folds)
+    is_held = torch.from_numpy(folds == HELD)
+    pieces = [(z[is_held, :5], y[is_held])]
+    groups = torch.arange(3)
+    found, expected = (each.fit(groups, lambda: pieces) for each in (problem.first_features(5), narrow))
+    torch.testing.assert_close(found.weights, expected.weights, rtol=1e-4, atol=1e-6)
+
+
+def test_pure_noise_gets_the_largest_ratio_and_says_that_it_is_at_the_end():
+    rng = np.random.default_rng(0)
+    z, y = (torch.from_numpy(rng.standard_normal((60, size))).float() for size in (40, 1))
+    fit = fit_few(z, y, torch.tensor([0]), rng.integers(FOLDS, size=60), 40.0)
+    assert fit.at_end.tolist() == [True]
+    assert fit.ratios[0] == RATIOS[-1]
+    z, y, folds = make_data(60, 20, 1, noise=0.5)
+    assert fit_few(z, y, torch.tensor([0]), folds, float(z.var(0).sum())).at_end.tolist() == [False]
+
+
+def test_frames_of_one_stretch_are_still_cross_validated():
+    z, y, _ = make_data(60, 20, 1, noise=0.5)
+    fit = fit_few(z, y, torch.tensor([0]), np.full(60, 3), float(z.var(0).sum()))
+    _, model = scikit_learn_choice(z, y[:, 0], np.arange(60) % FOLDS, range(FOLDS), float(z.var(0).sum()))
+    np.testing.assert_allclose(fit(z)[:, 0].numpy(), model.predict(z.numpy()), rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("case", ["duplicate", "constant", "none"])
+def test_degenerate_features_do_not_break_a_fit(case):
+    z, y, folds = make_data(60, 20, 1, noise=0.5)
+    expected = fit_few(z, y, torch.tensor([0]), folds, 20.0)(z)
+    if case == "duplicate":  # halves every weight; with half the variance for each copy the predictions stay
+        z = torch.cat([z, z], 1)
+        found = fit_few(z, y, torch.tensor([0]), folds, 40.0)(z)
+        torch.testing.assert_close(found, expected, rtol=1e-3, atol=1e-3)
+    elif case == "constant":
+        z = torch.cat([z, torch.zeros(60, 1)], 1)
+        torch.testing.assert_close(fit_few(z, y, torch.tensor([0]), folds, 20.0)(z), expected, rtol=1e-4, atol=1e-4)
+    else:
+        found = fit_few(torch.zeros(60, 0), y, torch.tensor([0]), folds, 0.0)(torch.zeros(60, 0))
+        torch.testing.assert_close(found, y.mean().expand(60, 1), rtol=1e-5, atol=1e-5)
+
+
+def test_the_boundary_between_few_and_many_is_no_count_of_labels():
+    # Counts are 50 times a power of two: none of them lies so close to the boundary that its method would be in doubt.
+    assert 1600 < FEW < 3200
