@@ -46,8 +46,8 @@ class AtariOptions:
     """What else to measure."""
 
     converged: bool = True
-    """Whether to also fit a converged logistic regression. The protocol's early stopping
-    penalises slow-to-fit features, such as those of an untrained network."""
+    """With the probe linear: whether to also fit a converged logistic regression. Early stopping penalises slow-to-fit
+    features, such as those of an untrained network."""
     ceiling: bool = False
     """Also train the same network on the labels, with the same budget, as a ceiling for the scores."""
 
