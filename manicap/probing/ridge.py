@@ -7,8 +7,9 @@ All ratios of a logarithmic grid are solved by Cholesky in float64, from one Gra
 features outnumber them, else over the features (primal). Equal to scikit-learn's `Ridge(alpha=n r v)`.
 
 Targets come in groups that share a ratio: a number is a group of its own, the indicators of a variable's values are one
-group. The ratio with the smallest squared error on held-out frames is taken, and then all frames are fitted. Of few
-frames each fold is held out in turn; of many, one fold is enough.
+group. The ratio with the smallest squared error on held-out frames is taken, first among whole decades, then among the
+half decades beside the best; then all frames are fitted. Of few frames each fold is held out in turn; of many, one fold
+is enough.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -58,22 +59,27 @@ class RidgeFit(NamedTuple):
         return self._replace(weights=self.weights[:, chosen].contiguous(), bias=self.bias[chosen])
 
 
-def fit_few(z: Tensor, y: Tensor, groups: Tensor, folds: Folds, variance: float) -> RidgeFit:
+def fit_frames(z: Tensor, y: Tensor, groups: Tensor, folds: Folds, variance: float) -> RidgeFit:
     """From z float32 [n, F], y [n, T], the group of each target [T] and the fold of each frame [n]."""
     exact, targets = z.double(), y.double()
     problem = _Dual(exact, targets) if len(z) < z.shape[1] else _Primal(exact, targets)
-    errors = torch.zeros(len(RATIOS), y.shape[1], dtype=torch.float64)
     if len(np.unique(folds)) < 2:
         folds = np.arange(len(z)) % FOLDS  # all from one stretch of play
-    for fold in np.unique(folds):
-        held, rest = (torch.from_numpy(np.flatnonzero(chosen)) for chosen in (folds == fold, folds != fold))
-        for index, (weights, bias) in enumerate(problem.solutions(rest, _penalties(len(rest), variance))):
-            errors[index] += (problem.predict(held, rest, weights, bias) - targets[held]).square().sum(0) / len(z)
+    held_folds = np.unique(folds)[: None if len(z) <= FEW else 1]
+    count = int(np.isin(folds, held_folds).sum())
+
+    def errors(ratios: Sequence[float]) -> Tensor:
+        found = torch.zeros(len(ratios), y.shape[1], dtype=torch.float64)
+        for fold in held_folds:
+            held, rest = (torch.from_numpy(np.flatnonzero(chosen)) for chosen in (folds == fold, folds != fold))
+            for index, solution in enumerate(problem.solutions(rest, _penalties(len(rest), variance, ratios))):
+                found[index] += (problem.predict(held, rest, *solution) - targets[held]).square().sum(0) / count
+        return found
 
     def solve(ratios: Sequence[float]) -> Solutions:
         return problem.weights(_penalties(len(z), variance, ratios))
 
-    return _best(errors, groups, solve)
+    return _fit_best(errors, solve, groups)
 
 
 class GrowingRidge:
@@ -97,20 +103,23 @@ class GrowingRidge:
 
     def fit(self, groups: Tensor, held: Pieces) -> RidgeFit:
         """Fit the first targets, as many as have a group. `held` yields the frames of `HELD` among those added."""
-        num_targets = len(groups)
-        solved = self._fitted.solutions(_penalties(self._fitted.count, self.variance), num_targets)
-        weights, bias = (torch.stack(each) for each in zip(*((w.float(), b.float()) for w, b in solved), strict=True))
-        errors, count = torch.zeros(bias.shape, dtype=torch.float64), self._everything.count - self._fitted.count
-        for z, y in held():
-            for index, (some_weights, some_bias) in enumerate(zip(weights, bias, strict=True)):
-                residual = torch.addmm(some_bias, z, some_weights) - y[:, :num_targets]
-                errors[index] += residual.square_().sum(0, dtype=torch.float64) / count
+        num_targets, count = len(groups), self._everything.count - self._fitted.count
+
+        def errors(ratios: Sequence[float]) -> Tensor:
+            solved = self._fitted.solutions(_penalties(self._fitted.count, self.variance, ratios), num_targets)
+            solutions = [(weights.float(), bias.float()) for weights, bias in solved]
+            found = torch.zeros(len(ratios), num_targets, dtype=torch.float64)
+            for z, y in held():
+                for index, (weights, bias) in enumerate(solutions):
+                    residual = torch.addmm(bias, z, weights) - y[:, :num_targets]
+                    found[index] += residual.square_().sum(0, dtype=torch.float64) / count
+            return found
 
         def solve(ratios: Sequence[float]) -> Solutions:
             penalties = _penalties(self._everything.count, self.variance, ratios)
             return self._everything.solutions(penalties, num_targets)
 
-        return _best(errors, groups, solve)
+        return _fit_best(errors, solve, groups)
 
     def first_features(self, count: int) -> "GrowingRidge":
         """The same frames by their first features."""
@@ -207,15 +216,27 @@ class _Dual:
             yield weights, mean_y - self.z.mean(0) @ weights
 
 
-def _penalties(count: int, variance: float, ratios: Sequence[float] = RATIOS) -> Iterator[float]:
+def _penalties(count: int, variance: float, ratios: Sequence[float]) -> Iterator[float]:
     """n r v; without any variance, of which there is nothing to learn, a positive number."""
     return (count * ratio * (variance or 1) for ratio in ratios)
 
 
-def _best(errors: Tensor, groups: Tensor, solve: Callable[[Sequence[float]], Solutions]) -> RidgeFit:
-    """Solve for the ratio of each group with the smallest error [ratios, T]; of equals the largest."""
-    by_group = torch.zeros(len(errors), int(groups.max()) + 1, dtype=errors.dtype).index_add_(1, groups, errors)
-    chosen = len(RATIOS) - 1 - by_group.flip(0).argmin(0)
+def _fit_best(
+    errors: Callable[[Sequence[float]], Tensor], solve: Callable[[Sequence[float]], Solutions], groups: Tensor
+) -> RidgeFit:
+    """Solve for the ratio of each group with the smallest error, of equals the largest. Errors are [ratios, T]."""
+    by_group = torch.full((len(RATIOS), int(groups.max()) + 1), torch.inf, dtype=torch.float64)
+
+    def measure(indices: Sequence[int]) -> Tensor:
+        found = errors([RATIOS[i] for i in indices])
+        by_group[list(indices)] = torch.zeros(len(indices), by_group.shape[1], dtype=found.dtype).index_add_(
+            1, groups, found
+        )
+        return len(RATIOS) - 1 - by_group.flip(0).argmin(0)
+
+    decades = range(0, len(RATIOS), 2)
+    beside = {index + step for index in measure(decades).tolist() for step in (-1, 1)}
+    chosen = measure(sorted(beside & set(range(len(RATIOS)))))
     wanted = sorted(set(chosen.tolist()))
     weights = bias = torch.empty(0)
     for index, (found, offset) in zip(wanted, solve([RATIOS[i] for i in wanted]), strict=True):
@@ -223,5 +244,4 @@ def _best(errors: Tensor, groups: Tensor, solve: Callable[[Sequence[float]], Sol
             weights, bias = torch.empty(found.shape), torch.empty(offset.shape)
         columns = chosen[groups] == index
         weights[:, columns], bias[columns] = found[:, columns].float(), offset[columns].float()
-    ratios, errors_G = np.array([RATIOS[i] for i in chosen.tolist()]), by_group.amin(0).numpy()
-    return RidgeFit(weights, bias, ratios, errors_G)
+    return RidgeFit(weights, bias, np.array([RATIOS[i] for i in chosen.tolist()]), by_group.amin(0).numpy())

@@ -27,7 +27,7 @@ from manicap.probing.labelled import LabelledFrames, Targets
 from manicap.probing.metrics import Labels, explained_variance, num_classes, weighted_f1
 from manicap.probing.names import NamesFit, fit_names
 from manicap.probing.reading import Reading
-from manicap.probing.ridge import FEW, HELD, GrowingRidge, RidgeFit, fit_few
+from manicap.probing.ridge import FEW, HELD, GrowingRidge, RidgeFit, fit_frames
 from manicap.probing.sampling import ProbeData
 from manicap.probing.standardisation import ROWS, Standardisation
 from manicap.probing.subsets import DRAWS, SMALLEST, Draw, draw_subsets
@@ -74,7 +74,7 @@ class RidgeProbes:
         total = (bool(len(self.ordinal_)) + bool(len(self.named_))) * sum(len(draw.counts) for draw in draws)
         with Tracker("ridge probe", total, "fits", self.quiet) as tracker:
             problems = [self._fit_numbers(frames, index, draw, tracker) for index, draw in enumerate(draws)]
-            self.directions_, variances = principal_directions(frames, problems[0])
+            self.directions_, variances = principal_directions(frames, problems[0], len(self.named_) > 0, self.seed)
             rotated = self._fit_names(frames, variances, train.labels, draws, tracker)
         self.exact_ = self._fit_exact(frames) if len(self.ordinal_) else []
         self.components_: dict[int, RidgeFit] = {}
@@ -139,11 +139,11 @@ class RidgeProbes:
     def _fit_numbers(self, frames: LabelledFrames, index: int, draw: Draw, tracker: Tracker) -> GrowingRidge | None:
         """Fit the subsets of a draw; with all labels also the controls and the indicators of exact values.
 
-        Returns the sums over all frames, if there are many.
+        Returns the sums over all frames, if there are many, and more than features.
         """
         problem, added = None, 0
         for count in draw.counts:
-            if count > FEW:
+            if count > max(FEW, frames.width):
                 num_targets, variance = len(frames.targets.groups), frames.standardisation.variance
                 problem = problem or GrowingRidge(frames.width, num_targets, variance)
                 for piece in frames.pieces(draw.order[added:count]):
@@ -211,7 +211,7 @@ def _fit_subset(
 ) -> RidgeFit:
     if problem is None:
         z, y, folds = frames.take(rows)
-        return fit_few(z, y[:, : len(groups)], groups, folds, frames.standardisation.variance)
+        return fit_frames(z, y[:, : len(groups)], groups, folds, frames.standardisation.variance)
     held = rows[frames.folds[rows] == HELD]
     return problem.fit(groups, lambda: ((z, y) for z, y, _ in frames.pieces(held)))
 

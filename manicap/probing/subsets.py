@@ -22,13 +22,13 @@ FOLDS = 5
 
 
 def label_counts(num_frames: int) -> tuple[int, ...]:
-    """50, 100, 200, ... and all; a count close to all is left out.
+    """50, 100, 200, ..., up to half of all, and all.
 
     label_counts(1000)      # 50, 100, 200, 400, 1000
     """
     counts = []
     count = SMALLEST
-    while count <= 0.75 * num_frames:
+    while count <= num_frames / 2:
         counts.append(count)
         count *= 2
     return (*counts, num_frames)

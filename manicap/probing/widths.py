@@ -3,7 +3,7 @@
 Two ways to reduce features to k directions: their k principal components, and k random orthogonal directions.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import torch
@@ -16,25 +16,47 @@ from manicap.probing.ridge import HELD, GrowingRidge, RidgeFit
 WIDTHS = (8, 16, 32, 64, 128, 256, 512, 1024)
 LEAST_VARIANCE = 1e-7
 """Principal directions with a smaller share of the largest variance are left out."""
+SPARE, ITERATIONS = 64, 6
+"""Of the subspace iteration: further directions, and how often the covariance is applied."""
 
 
-def principal_directions(frames: LabelledFrames, problem: GrowingRidge | None) -> tuple[Tensor, Tensor]:
+def principal_directions(
+    frames: LabelledFrames, problem: GrowingRidge | None, everything: bool, seed: int
+) -> tuple[Tensor, Tensor]:
     """Orthonormal directions [F, R] of the standardised features and the variances along them [R], largest first.
 
-    From the sums of `problem` if it has all frames; few frames are taken as they are.
+    All of them, or the leading ones that widths need. `problem` has the sums over all frames if these are more than the
+    features.
     """
     if problem is not None:
-        variances, directions = torch.linalg.eigh(problem.covariance().float())
+        covariance = problem.covariance()
+        if not everything and len(covariance) > 2 * WIDTHS[-1]:
+            small = covariance.float()
+            return _leading(lambda q: small @ q, len(small), seed)
+        variances, directions = torch.linalg.eigh(covariance.float())
         return directions[:, _kept(variances)].flip(1), variances[_kept(variances)].flip(0)
     z = frames.take(frames.all_rows()).z
     z = z - z.mean(0)
-    if frames.width <= len(z):
+    if not everything and min(z.shape) > 2 * WIDTHS[-1]:
+        return _leading(lambda q: z.T @ (z @ q) / len(z), z.shape[1], seed)
+    if z.shape[1] <= len(z):
         variances, directions = torch.linalg.eigh((z.T @ z / len(z)).double())
         return directions[:, _kept(variances)].flip(1).float(), variances[_kept(variances)].flip(0).float()
     variances, left = torch.linalg.eigh((z @ z.T / len(z)).double())
     kept = _kept(variances)
     directions = z.T @ (left[:, kept] / (len(z) * variances[kept]).sqrt()).float()
     return directions.flip(1), variances[kept].flip(0).float()
+
+
+def _leading(covariance_times: Callable[[Tensor], Tensor], num_features: int, seed: int) -> tuple[Tensor, Tensor]:
+    """The leading directions by subspace iteration (Halko, Martinsson, Tropp 2011, algorithm 4.4)."""
+    drawn = numpy_generator(seed, "subspace").standard_normal((num_features, WIDTHS[-1] + SPARE), np.float32)
+    subspace = torch.linalg.qr(torch.from_numpy(drawn)).Q
+    for _ in range(ITERATIONS):
+        subspace = torch.linalg.qr(covariance_times(subspace)).Q
+    variances, within = torch.linalg.eigh((subspace.T @ covariance_times(subspace)).double())
+    directions = (subspace @ within.float()).flip(1)[:, : WIDTHS[-1]]
+    return directions, variances.flip(0)[: WIDTHS[-1]].float()
 
 
 def _kept(variances: Tensor) -> Tensor:

@@ -7,6 +7,7 @@ from manicap.nn.encoders import ImpalaCNN, NatureCNN
 from manicap.probing.layers import Frames, read_layers
 from manicap.probing.pixels import COMPONENT_FRAMES, PIXEL_WIDTH, pixel_floors
 from manicap.probing.play_bench import Extraction, PlayBench
+from manicap.probing.widths import WIDTHS, _leading
 
 
 @pytest.fixture(scope="module")
@@ -66,6 +67,18 @@ def test_layers_end_with_what_the_encoder_returns(network):
         assert list(layers) == ["convolution 1", "convolution 2", "local map", "backbone"]
         local = layers["local map"].flatten(2).transpose(1, 2)
         torch.testing.assert_close(local, encoded.local_BPC)
+
+
+def test_leading_directions_are_those_of_the_eigenvectors():
+    rng = np.random.default_rng(0)
+    basis = torch.linalg.qr(torch.from_numpy(rng.standard_normal((1300, 1300), np.float32))).Q
+    variances = 0.98 ** torch.arange(1300)
+    covariance = (basis * variances) @ basis.T
+    directions, found = _leading(lambda q: covariance @ q, 1300, seed=0)
+    assert directions.shape == (1300, WIDTHS[-1])
+    torch.testing.assert_close(found[:256], variances[:256], rtol=1e-3, atol=1e-5)
+    # The same directions, up to their signs.
+    torch.testing.assert_close((directions[:, :64] * basis[:, :64]).sum(0).abs(), torch.ones(64), rtol=1e-3, atol=1e-3)
 
 
 def test_a_layer_that_holds_the_label_is_read_and_one_of_noise_is_not():

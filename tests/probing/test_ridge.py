@@ -5,7 +5,7 @@ import pytest
 import torch
 from sklearn.linear_model import Ridge
 
-from manicap.probing.ridge import FEW, HELD, RATIOS, GrowingRidge, fit_few
+from manicap.probing.ridge import FEW, HELD, RATIOS, GrowingRidge, fit_frames
 from manicap.probing.subsets import FOLDS
 
 
@@ -39,7 +39,7 @@ def test_few_frames_are_fitted_as_by_scikit_learn(count, num_features):
     variance = float(z.var(0, correction=0).sum())
     for target in range(y.shape[1]):
         ratio, model = scikit_learn_choice(z, y[:, target], folds, range(FOLDS), variance)
-        fit = fit_few(z, y[:, [target]], torch.tensor([0]), folds, variance)
+        fit = fit_frames(z, y[:, [target]], torch.tensor([0]), folds, variance)
         assert fit.ratios == [ratio]
         np.testing.assert_allclose(fit(z)[:, 0].numpy(), model.predict(z.numpy()), rtol=1e-3, atol=1e-3)
 
@@ -47,10 +47,10 @@ def test_few_frames_are_fitted_as_by_scikit_learn(count, num_features):
 def test_targets_of_a_group_share_a_ratio_and_other_groups_do_not_matter():
     z, y, folds = make_data(80, 30, num_targets=4, noise=3.0)
     variance = float(z.var(0, correction=0).sum())
-    together = fit_few(z, y, torch.tensor([0, 0, 1, 2]), folds, variance)
+    together = fit_frames(z, y, torch.tensor([0, 0, 1, 2]), folds, variance)
     pair, alone = (
-        fit_few(z, y[:, :2], torch.tensor([0, 0]), folds, variance),
-        fit_few(z, y[:, 3:], torch.tensor([0]), folds, variance),
+        fit_frames(z, y[:, :2], torch.tensor([0, 0]), folds, variance),
+        fit_frames(z, y[:, 3:], torch.tensor([0]), folds, variance),
     )
     assert together.ratios[0] == pair.ratios[0] == scikit_learn_choice(z, y[:, :2], folds, range(FOLDS), variance)[0]
     assert together.ratios[2] == alone.ratios[0]
@@ -93,16 +93,16 @@ def test_fewer_features_are_the_first_ones():
 def test_pure_noise_gets_the_largest_ratio_and_says_that_it_is_at_the_end():
     rng = np.random.default_rng(0)
     z, y = (torch.from_numpy(rng.standard_normal((60, size))).float() for size in (40, 1))
-    fit = fit_few(z, y, torch.tensor([0]), rng.integers(FOLDS, size=60), 40.0)
+    fit = fit_frames(z, y, torch.tensor([0]), rng.integers(FOLDS, size=60), 40.0)
     assert fit.at_end.tolist() == [True]
     assert fit.ratios[0] == RATIOS[-1]
     z, y, folds = make_data(60, 20, 1, noise=0.5)
-    assert fit_few(z, y, torch.tensor([0]), folds, float(z.var(0).sum())).at_end.tolist() == [False]
+    assert fit_frames(z, y, torch.tensor([0]), folds, float(z.var(0).sum())).at_end.tolist() == [False]
 
 
 def test_frames_of_one_stretch_are_still_cross_validated():
     z, y, _ = make_data(60, 20, 1, noise=0.5)
-    fit = fit_few(z, y, torch.tensor([0]), np.full(60, 3), float(z.var(0).sum()))
+    fit = fit_frames(z, y, torch.tensor([0]), np.full(60, 3), float(z.var(0).sum()))
     _, model = scikit_learn_choice(z, y[:, 0], np.arange(60) % FOLDS, range(FOLDS), float(z.var(0).sum()))
     np.testing.assert_allclose(fit(z)[:, 0].numpy(), model.predict(z.numpy()), rtol=1e-3, atol=1e-3)
 
@@ -110,16 +110,16 @@ def test_frames_of_one_stretch_are_still_cross_validated():
 @pytest.mark.parametrize("case", ["duplicate", "constant", "none"])
 def test_degenerate_features_do_not_break_a_fit(case):
     z, y, folds = make_data(60, 20, 1, noise=0.5)
-    expected = fit_few(z, y, torch.tensor([0]), folds, 20.0)(z)
+    expected = fit_frames(z, y, torch.tensor([0]), folds, 20.0)(z)
     if case == "duplicate":  # halves every weight; with half the variance for each copy the predictions stay
         z = torch.cat([z, z], 1)
-        found = fit_few(z, y, torch.tensor([0]), folds, 40.0)(z)
+        found = fit_frames(z, y, torch.tensor([0]), folds, 40.0)(z)
         torch.testing.assert_close(found, expected, rtol=1e-3, atol=1e-3)
     elif case == "constant":
         z = torch.cat([z, torch.zeros(60, 1)], 1)
-        torch.testing.assert_close(fit_few(z, y, torch.tensor([0]), folds, 20.0)(z), expected, rtol=1e-4, atol=1e-4)
+        torch.testing.assert_close(fit_frames(z, y, torch.tensor([0]), folds, 20.0)(z), expected, rtol=1e-4, atol=1e-4)
     else:
-        found = fit_few(torch.zeros(60, 0), y, torch.tensor([0]), folds, 0.0)(torch.zeros(60, 0))
+        found = fit_frames(torch.zeros(60, 0), y, torch.tensor([0]), folds, 0.0)(torch.zeros(60, 0))
         torch.testing.assert_close(found, y.mean().expand(60, 1), rtol=1e-5, atol=1e-5)
 
 

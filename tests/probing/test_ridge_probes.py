@@ -31,7 +31,7 @@ def scaled(data, factor):
 
 @pytest.fixture(scope="module")
 def splits():
-    return make_split(700, 0), make_split(300, 1)
+    return make_split(800, 0), make_split(300, 1)
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +41,7 @@ def reading(splits):
 
 
 def test_a_reading_has_curves_for_every_variable(reading):
-    assert reading.counts == (50, 100, 200, 400, 700)
+    assert reading.counts == (50, 100, 200, 400, 800)
     assert set(reading.curves) == set(VARIABLES)
     curves = reading.scores(VARIABLES)
     assert curves.shape == (5, 5, 3)

@@ -5,8 +5,9 @@ from manicap.probing.subsets import DRAWS, FOLDS, STRETCH, assign_folds, draw_su
 
 def test_counts_double_from_50_and_end_with_all():
     assert label_counts(1000) == (50, 100, 200, 400, 1000)
-    assert label_counts(35_000) == (50, 100, 200, 400, 800, 1600, 3200, 6400, 12_800, 25_600, 35_000)
-    assert label_counts(1700) == (50, 100, 200, 400, 800, 1700)  # 1,600 is nearly all
+    assert label_counts(35_000) == (50, 100, 200, 400, 800, 1600, 3200, 6400, 12_800, 35_000)
+    assert label_counts(1700) == (50, 100, 200, 400, 800, 1700)
+    assert label_counts(1600) == (50, 100, 200, 400, 800, 1600)
     assert label_counts(40) == (40,)
 
 
