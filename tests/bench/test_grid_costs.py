@@ -21,16 +21,16 @@ def known_rates(monkeypatch):
 
 def test_ridge_counts_the_subsets_that_a_small_fit_does_not_have(known_rates):
     # 400 frames have 50, 100 and 200 labels five times and all 400 once: 16 subsets. 5,600 have 50 to 800 five times,
-    # then 1,600, 3,200 and all: 28. The other 12 are 4 of 400, 5 of 800, and 1,600 (17 ratios in 5 folds each), and two
-    # large ones (17 ratios in one fold). 256 features are fewer than any of them has frames.
-    few, large = 10 * 17 * 5 * 0.256, 2 * 17 * 0.256
-    expected = 3 + 1.6 * 28 / 16 + few + large + 8 * 0.256 + 5600 * 0.001
+    # then 1,600 and all: 27. The other 11 are 4 of 400, 5 of 800, and 1,600 (5 folds each), and all in one fold. Of 17
+    # ratios 9 are whole decades, and 2 lie beside the best. 256 features are fewer than any of them has frames.
+    few, large = 10 * 11 * 5 * 0.256, 11 * 0.256
+    expected = 3 + 1.6 * 27 / 16 + few + large + 8 * 0.256 + 5600 * 0.001
     assert costs.ridge_seconds(5600, 256) == pytest.approx(expected, rel=1e-9)
 
 
 def test_with_more_features_than_frames_the_frames_are_the_equations(known_rates):
-    few = 17 * 5 * (4 * 0.4 + 5 * 0.8 + 1.6)
-    expected = 3 + 1.6 * 28 / 16 + few + 2 * 17 * 3.456 + 8 * 3.456 + 5600 * 0.001
+    few = 11 * 5 * (4 * 0.4 + 5 * 0.8 + 1.6)
+    expected = 3 + 1.6 * 27 / 16 + few + 11 * 3.456 + 8 * 3.456 + 5600 * 0.001
     assert costs.ridge_seconds(5600, 3456) == pytest.approx(expected, rel=1e-9)
 
 
@@ -38,7 +38,7 @@ def test_a_probe_is_counted_with_a_floor_of_pixels_and_its_layers(known_rates):
     # Of 8,000 steps 70 % are for training. Five layers are read from 800 labels. The plan doubles everything: there are
     # the untrained network and another floor of pixels too.
     evaluation = AtariEvaluationConfig(probe_steps=8_000, probe="ridge")
-    layers = 5 * 17 * 5 * 0.8
+    layers = 5 * 11 * 5 * 0.8
     expected = costs.ridge_seconds(5600, 3456) + layers + costs.ridge_seconds(5600, 256)
     assert costs.probe_seconds(evaluation, 3456) == pytest.approx(expected, rel=1e-9)
     narrow = AtariEvaluationConfig(probe_steps=8_000, probe="ridge", width=8)

@@ -39,6 +39,8 @@ LOGISTIC_SAMPLE = 4
 PROBE_ROWS, LINEAR_ROWS, RIDGE_ROWS = 1024, 256, 400
 NUM_VARIABLES, NUM_VALUES, NUM_NAMES = 12, 40, 2
 """Values of a typical game."""
+RATIOS_TRIED = len(RATIOS[::2]) + 2
+"""Whole decades, and the two half decades beside the best."""
 NUM_LAYERS = 5
 """Layers of a typical network, which the ridge probe reads too."""
 LARGEST_SOLVED = 1024
@@ -123,7 +125,7 @@ def probe_seconds(evaluation: AtariEvaluationConfig, width: int) -> float:
     """Seconds of fitting one probe on the evaluation's training frames, and on one of its floors of pixels if any."""
     if evaluation.probe == "ridge":
         frames, seen = int(PROBE_SHARE * evaluation.probe_steps), evaluation.width or width
-        layers = NUM_LAYERS * FOLDS * len(RATIOS) * _solve_seconds(LAYER_LABELS)
+        layers = NUM_LAYERS * FOLDS * RATIOS_TRIED * _solve_seconds(LAYER_LABELS)
         return ridge_seconds(frames, seen) + layers + ridge_seconds(frames, min(seen, PIXEL_WIDTH))
     asked = {name: getattr(evaluation, name) for name in ("probe", "probe_steps", "protocol", "probe_init")}
     return _probe_seconds(AtariEvaluationConfig(**asked), evaluation.width or width)
@@ -162,14 +164,14 @@ def ridge_seconds(frames: int, width: int) -> float:
     """Seconds of one ridge probe: those of a fit to few frames, then what more of them add.
 
     Frames add products of features, as many as the square of the width. Every larger subset of the labels adds systems
-    of equations, one for each feature, or for each frame if these are few and fewer; and a fit of the names, whose
+    of equations, one for each feature, or for each frame if these are fewer; and a fit of the names, whose
     hundreds of small steps take about as long for few frames as for many.
     """
     some, names = _ridge_sample_seconds(width)
     added = frames * _product_seconds(width)
     for count in _subset_sizes(frames)[len(_subset_sizes(RIDGE_ROWS)) :]:
-        folds, size = (FOLDS, min(count, width)) if count <= FEW else (1, width)
-        added += folds * len(RATIOS) * _solve_seconds(size)
+        folds = FOLDS if count <= FEW else 1
+        added += folds * RATIOS_TRIED * _solve_seconds(min(count, width))
     if frames > FEW:
         added += EIGENVECTORS * _solve_seconds(width)
     return some + names * len(_subset_sizes(frames)) / len(_subset_sizes(RIDGE_ROWS)) + added
