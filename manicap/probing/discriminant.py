@@ -6,7 +6,8 @@ with the covariance that all values share, and the most likely one is taken:
     argmax_k   m_k^T S^-1 a  -  m_k^T S^-1 m_k / 2  +  log p_k
 
 All regularizations come from the Gram matrix of the regression itself, whereas multinomial logistic regression needs
-minutes: on Pong (34,608 frames, 2,218 live features of an untrained network) F1 0.872 in 3 s beside 0.879 in 117 s.
+minutes: on Pong (34,608 frames, 2,218 live features of an untrained network, mean over variables) F1 0.872 in 33 s, of
+which the Gram matrix takes 14, beside 0.879 in 117 s.
 """
 
 import numpy as np
