@@ -29,15 +29,17 @@ def test_gradient_is_right() -> None:
     assert torch.autograd.gradcheck(unbalance, (q,))
 
 
-def test_error_says_what_came() -> None:
-    with pytest.raises(ValueError, match=r"membership_BN of shape \[B, N\], got \[3\]"):
-        unbalance(torch.zeros(3))
+@pytest.mark.parametrize(("shape", "named"), [((3,), r"\[3\]"), ((0, 3), r"\[0, 3\]")])
+def test_error_says_what_came(shape, named) -> None:
+    with pytest.raises(ValueError, match=rf"membership_BN of shape \[B, N\], got {named}"):
+        unbalance(torch.zeros(shape))
 
 
 def test_chart_error_by_hand():
-    # Chart 0 misses the point by (1, 0), chart 1 by (0, 2): 3/4 x 1 + 1/4 x 4 = 7/4.
-    points, decoded = torch.zeros(1, 2), torch.tensor([[[1.0, 0.0], [0.0, 2.0]]])
-    assert chart_error(points, decoded, torch.tensor([[0.75, 0.25]])).item() == 7 / 4
+    # Chart 0 misses the first point by (1, 0), chart 1 by (0, 2): 3/4 x 1 + 1/4 x 4 = 7/4. The second point is met.
+    points = torch.tensor([[1.0, 1.0], [2.0, 0.0]])
+    decoded = torch.tensor([[[2.0, 1.0], [1.0, 3.0]], [[2.0, 0.0], [2.0, 0.0]]])
+    assert chart_error(points, decoded, torch.tensor([[0.75, 0.25], [0.5, 0.5]])).item() == 7 / 8
 
 
 def test_certainty_and_imbalance_at_their_ends():

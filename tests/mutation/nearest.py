@@ -11,6 +11,7 @@ OTHERS = {
 }
 # Tests of several processes take long, and only what gathers over processes needs them.
 DISTRIBUTED = "tests/losses/test_distributed.py"
+ATLAS_FIT = "tests/topology/test_fit.py"
 
 
 def tests_of(root: Path, file: str) -> tuple[list[str], list[str]]:
@@ -20,9 +21,9 @@ def tests_of(root: Path, file: str) -> tuple[list[str], list[str]]:
     own = [f"tests/{folder}/test_{name}", *literal]
     if name == "gather.py":
         own.insert(0, DISTRIBUTED)
-    if name == "atlas.py":
-        own.insert(1, "tests/evaluate/topology/test_fit.py")
     near = [each for each in own if (root / each).exists()]
+    if name == "atlas.py":
+        near.insert(1, ATLAS_FIT)
     others = [path for place in OTHERS[folder] for path in sorted((root / place).rglob("test_*.py"))]
     names = (str(path.relative_to(root)) for path in others)
     return near, [each for each in names if each not in near and each != DISTRIBUTED]
