@@ -143,6 +143,15 @@ def test_rank_deficient_matrices_have_finite_value_and_bounded_gradient(
 
 
 @pytest.mark.parametrize("method", ROUTES)
+@pytest.mark.parametrize("factor", [1e-12, 1e12])
+def test_the_norm_scales_with_the_matrix_and_its_gradient_does_not(method: NuclearNormMethod, factor: float) -> None:
+    matrix = randn(5, 9)
+    (value, gradient), (scaled, same) = (value_and_gradient(each, method) for each in (matrix, factor * matrix))
+    assert scaled.item() == pytest.approx(factor * value.item(), rel=1e-12)
+    torch.testing.assert_close(same, gradient, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("method", ROUTES)
 def test_zero_matrix_has_value_and_gradient_zero(method: NuclearNormMethod) -> None:
     value, gradient = value_and_gradient(torch.zeros(3, 5), method)
     assert value.item() == 0

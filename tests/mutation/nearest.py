@@ -11,7 +11,8 @@ OTHERS = {
 }
 # Tests of several processes take long, and only what gathers over processes needs them.
 DISTRIBUTED = "tests/losses/test_distributed.py"
-ATLAS_FIT = "tests/topology/test_fit.py"
+# Tests of a file under another name.
+ALSO_NEAR = {"atlas.py": "tests/topology/test_fit.py", "capacity.py": "tests/losses/test_nuclear_norm.py"}
 
 
 def tests_of(root: Path, file: str) -> tuple[list[str], list[str]]:
@@ -22,8 +23,8 @@ def tests_of(root: Path, file: str) -> tuple[list[str], list[str]]:
     if name == "gather.py":
         own.insert(0, DISTRIBUTED)
     near = [each for each in own if (root / each).exists()]
-    if name == "atlas.py":
-        near.insert(1, ATLAS_FIT)
+    if name in ALSO_NEAR:
+        near.insert(1, ALSO_NEAR[name])
     others = [path for place in OTHERS[folder] for path in sorted((root / place).rglob("test_*.py"))]
     names = (str(path.relative_to(root)) for path in others)
     return near, [each for each in names if each not in near and each != DISTRIBUTED]
