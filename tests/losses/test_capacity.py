@@ -139,6 +139,26 @@ def test_base_loss_gets_no_gradient_from_the_weight() -> None:
     assert base_loss.grad is None
 
 
+def test_the_weight_is_a_constant_to_the_gradient_of_the_heads() -> None:
+    heads = randn(4, 2, 6).requires_grad_()
+    loss, parts = CapacityRegularizer(target_ratio=0.1)(heads, torch.tensor(3.0))
+    fixed, _ = CapacityRegularizer(float(parts["weight"]))(heads)
+    torch.testing.assert_close(*(torch.autograd.grad(each, heads)[0] for each in (loss, fixed)), rtol=1e-6, atol=0)
+
+
+def test_a_negative_base_loss_counts_by_its_size() -> None:
+    heads = torch.eye(4, 6).double()[:, None]
+    loss, parts = CapacityRegularizer(target_ratio=0.1)(heads, torch.tensor(-10.0))
+    assert loss.item() == pytest.approx(-1, rel=1e-6)
+    assert parts["ratio"] == pytest.approx(0.1, rel=1e-6)
+
+
+def test_without_smoothing_every_step_has_its_own_weight() -> None:
+    heads, regularizer = torch.eye(4, 6).double()[:, None], CapacityRegularizer(target_ratio=0.1, smoothing=0)
+    weights = [regularizer(heads, torch.tensor(base))[1]["weight"] for base in (10.0, 20.0)]
+    assert weights == pytest.approx([0.25, 0.5], rel=1e-6)
+
+
 def test_errors_say_what_to_do() -> None:
     with pytest.raises(ValueError, match="exactly one of epsilon and target_ratio"):
         CapacityRegularizer()
@@ -160,6 +180,8 @@ def test_errors_say_what_to_do() -> None:
         CapacityRegularizer(target_ratio=0.1)(torch.zeros(2, 3, 4))
     with pytest.raises(ValueError, match=r"heads_BND of shape \[B, N, D\], got \[2, 3\]"):
         CapacityRegularizer(0.1)(torch.zeros(2, 3))
+    with pytest.raises(ValueError, match=r"heads_BND of shape \[B, N, D\], got \[0, 3, 4\]"):
+        CapacityRegularizer(0.1)(torch.zeros(0, 3, 4))
 
 
 def test_two_stacks_of_heads_give_the_mean_of_their_norms() -> None:
