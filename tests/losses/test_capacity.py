@@ -153,6 +153,26 @@ def test_a_negative_base_loss_counts_by_its_size() -> None:
     assert parts["ratio"] == pytest.approx(0.1, rel=1e-6)
 
 
+def test_small_averages_are_averages_too() -> None:
+    # Norm 4. Bases 0 and 2, quotients 0 and 0.5: the average is 0, then 0.1 * 0.5 = 0.05, then 0.9 * 0.05 + 0.05.
+    heads, regularizer = torch.eye(4, 6).double()[:, None], CapacityRegularizer(target_ratio=1, smoothing=0.9)
+    weights = [regularizer(heads, torch.tensor(base))[1]["weight"] for base in (0.0, 2.0, 2.0)]
+    assert weights == pytest.approx([0, 0.05, 0.095], rel=1e-6)
+    regularizer.eval()
+    assert regularizer(heads, torch.tensor(40.0))[1]["weight"] == pytest.approx(0.095, rel=1e-6)
+
+
+def test_an_average_of_zero_holds_in_evaluation_mode() -> None:
+    heads, regularizer = torch.eye(4, 6).double()[:, None], CapacityRegularizer(target_ratio=1)
+    regularizer(heads, torch.tensor(0.0))
+    assert regularizer.eval()(heads, torch.tensor(40.0))[1]["weight"] == 0
+
+
+def test_what_is_logged_has_no_gradient() -> None:
+    _, parts = CapacityRegularizer(target_ratio=0.1)(randn(4, 2, 6).requires_grad_(), torch.tensor(3.0))
+    assert not any(part.requires_grad for part in parts.values() if isinstance(part, Tensor))
+
+
 def test_without_smoothing_every_step_has_its_own_weight() -> None:
     heads, regularizer = torch.eye(4, 6).double()[:, None], CapacityRegularizer(target_ratio=0.1, smoothing=0)
     weights = [regularizer(heads, torch.tensor(base))[1]["weight"] for base in (10.0, 20.0)]

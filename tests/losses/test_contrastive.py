@@ -59,3 +59,5 @@ def test_the_smallest_temperature_stays_finite_in_float32_at_its_worst() -> None
 def test_a_smaller_temperature_is_refused() -> None:
     with pytest.raises(ValueError, match="needs a temperature of at least 0.025, got 0.01"):
         nt_xent(randn(4, 1, 3), randn(4, 1, 3), 0.01)
+    with pytest.raises(ValueError, match=r"\[4, 1, 0\]"):
+        nt_xent(randn(4, 1, 0), randn(4, 1, 0))

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from manicap.losses.capacity import CapacityRegularizer
 from manicap.losses.contrastive import nt_xent
-from manicap.losses.gather import gather_rows, row_offset
+from manicap.losses.gather import gather_rows, mean_over_processes, row_offset
 from manicap.losses.infonce import cpc_infonce, global_local_infonce, infonce, local_local_infonce
 from manicap.losses.jsd import global_local_jsd, local_local_jsd
 from manicap.losses.mmcr import mmcr
@@ -80,6 +80,15 @@ def work(rank: int, directory: str) -> None:
         # Process r asks (r + 1) of every row: together 1 + 2 = 3.
         (gradient,) = torch.autograd.grad(gathered.sum() * (rank + 1), x)
         results[str(dtype)] = (gathered.detach(), gradient, torch.tensor(row_offset(2)))
+    x = torch.arange(6.0).view(2, 3) + 100 * rank
+    results["transposed"] = (gather_rows(x.mT), mean_over_processes(x), x)
+    y = torch.zeros(2, 3, requires_grad=True)
+    wanted = torch.arange(12.0).view(4, 3)
+    columns = wanted.mT.contiguous().mT  # the same, column by column
+    results["gradients"] = (*(torch.autograd.grad(gather_rows(y), y, each)[0] for each in (wanted, columns)), wanted)
+    # One sample here and one there are a batch of two.
+    one = [x.detach()[rows][:1] for x in inputs()]
+    results["one each"] = tuple(LOSSES[name](*one) for name in ("nt_xent", "mmcr"))
     torch.save(results, f"{directory}/{rank}.pt")
     dist.destroy_process_group()
 
@@ -112,6 +121,25 @@ def test_gather_brings_rows_by_rank_and_sums_gradients(
         assert torch.equal(gathered, torch.tensor([1.0, 1, 2, 2]).to(dtype)[:, None].expand(4, 3))
         assert torch.equal(gradient, torch.full((2, 3), 3.0, dtype=dtype))
         assert offset == 2 * rank
+
+
+def test_a_sample_on_each_process_is_enough(results: list[dict[str, tuple[Tensor, ...]]]) -> None:
+    two = [x.detach()[:: B // WORLD] for x in inputs()]
+    for place, name in enumerate(("nt_xent", "mmcr")):
+        values = torch.stack([result["one each"][place] for result in results])
+        torch.testing.assert_close(values.mean(), LOSSES[name](*two), rtol=1e-12, atol=0)
+
+
+def test_rows_need_not_be_contiguous_and_stay_as_they_are(results: list[dict[str, tuple[Tensor, ...]]]) -> None:
+    x = torch.arange(6.0).view(2, 3)
+    for rank, result in enumerate(results):
+        gathered, mean, own = result["transposed"]
+        assert torch.equal(gathered, torch.cat([x.mT, x.mT + 100]))
+        assert torch.equal(mean, x + 50)
+        assert torch.equal(own, x + 100 * rank)
+        *gradients, wanted = result["gradients"]
+        assert torch.equal(wanted, torch.arange(12.0).view(4, 3))  # not summed in place
+        assert all(torch.equal(gradient, 2 * wanted[2 * rank : 2 * rank + 2]) for gradient in gradients)
 
 
 def test_one_process_gathers_nothing() -> None:

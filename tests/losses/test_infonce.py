@@ -137,3 +137,9 @@ def test_shape_errors_say_what_is_needed_and_what_came() -> None:
         cpc_infonce({2: torch.zeros(4, 3, 3)}, torch.zeros(4, 5, 3), chunk_rows=0)
     with pytest.raises(ValueError, match="empty tensor"):
         infonce(torch.zeros(0, 3), torch.zeros(0, 3))
+    for predictions, targets in ((0, 5), (2, 0)):  # no heads, no positions
+        with pytest.raises(ValueError, match="empty tensor"):
+            global_local_infonce(torch.zeros(4, predictions, 3), torch.zeros(4, targets, 3))
+    for step in (0, 5):  # the same frame, one after the last
+        with pytest.raises(ValueError, match=rf"0 < k < T.*predictions\[{step}\]"):
+            cpc_infonce({step: torch.zeros(4, 5 - step, 3)}, torch.zeros(4, 5, 3))

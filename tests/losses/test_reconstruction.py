@@ -52,3 +52,5 @@ def test_errors_say_what_came(loss: object) -> None:
     assert callable(loss)
     with pytest.raises(ValueError, match=r"of one shape, got \[2, 3\] and \[2, 4\]"):
         loss(torch.zeros(2, 3), torch.zeros(2, 4))
+    with pytest.raises(ValueError, match=r"non-empty tensors of one shape, got \[0, 3\]"):
+        loss(torch.zeros(0, 3), torch.zeros(0, 3))

@@ -51,3 +51,5 @@ def test_a_shift_of_all_samples_changes_neither() -> None:
 def test_a_matrix_without_heads_is_refused(loss) -> None:  # type: ignore[no-untyped-def]
     with pytest.raises(ValueError, match=rf"{loss.__name__} needs heads of shape .B, N, D., got .4, 3."):
         loss(torch.zeros(4, 3))
+    with pytest.raises(ValueError, match=rf"{loss.__name__} needs heads of shape .B, N, D., got .4, 2, 0."):
+        loss(torch.zeros(4, 2, 0))

@@ -22,6 +22,27 @@ def test_every_parameter_gets_a_gradient() -> None:
     assert all(p.grad is not None and p.grad.abs().sum() > 0 for p in decoder.parameters())
 
 
-def test_too_small_image_is_refused() -> None:
-    with pytest.raises(ValueError, match="at least 76 x 76, got 16, 1 and 60 x 84"):
-        NatureDecoder(16, 1, 60, 84)
+def test_an_atari_frame_is_the_default() -> None:
+    assert NatureDecoder(4)(torch.zeros(1, 4)).shape == (1, 1, 210, 160)
+
+
+def test_initial_weights_are_orthogonal_and_biases_zero() -> None:
+    decoder = NatureDecoder(16, 1, 80, 84)
+    product = decoder.linear.weight.T @ decoder.linear.weight  # 16 columns, with gain sqrt(2)
+    torch.testing.assert_close(product, 2 * torch.eye(16), rtol=0, atol=1e-5)
+    assert all(not bias.any() for name, bias in decoder.named_parameters() if name.endswith("bias"))
+
+
+def test_the_first_map_is_rectified() -> None:
+    decoder = NatureDecoder(16, 1, 80, 84)
+    with torch.no_grad():
+        decoder.linear.weight.zero_()
+        nothing = decoder(torch.zeros(1, 16))
+        decoder.linear.bias.fill_(-1)
+        assert torch.equal(decoder(torch.zeros(1, 16)), nothing)
+
+
+@pytest.mark.parametrize("size", [(16, 1, 60, 84), (16, 1, 84, 60), (0, 1, 84, 84), (16, 0, 84, 84)])
+def test_too_small_image_is_refused(size: tuple[int, int, int, int]) -> None:
+    with pytest.raises(ValueError, match="at least 76 x 76, got {}, {} and {} x {}".format(*size)):
+        NatureDecoder(*size)

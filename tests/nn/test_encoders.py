@@ -33,7 +33,8 @@ def test_nature_sizes_of_an_atari_frame() -> None:
     # 210: (210-8)/4+1 = 51.5 -> 51, (51-4)/2+1 = 24, (24-4)/2+1 = 11, 11-2 = 9; 160: 39, 18, 8, 6. 64 * 9 * 6 = 3456.
     assert nature_sizes(210) == [210, 51, 24, 11, 9]
     assert nature_sizes(160) == [160, 39, 18, 8, 6]
-    encoder = NatureCNN(1, 210, 160)
+    encoder = NatureCNN()
+    assert (encoder.channels, encoder.height, encoder.width) == (1, 210, 160)
     assert (encoder.local_channels, encoder.local_height, encoder.local_width) == (128, 11, 8)
     assert encoder.num_features == 3456
     encoded = encoder(frames(2, 1, 210, 160))
@@ -139,8 +140,57 @@ def test_the_same_seed_gives_the_same_weights(kind: type[Encoder]) -> None:
     assert not torch.equal(one, other)
 
 
+def test_layers_are_those_of_the_forward_pass() -> None:
+    encoder, x = seeded(NatureCNN, 1, 84, 92), frames(3, 1, 84, 92)
+    found, encoded = encoder.layers(x), encoder(x)
+    assert list(found) == ["convolution 1", "convolution 2", "local map", "backbone"]
+    first = F.relu(F.conv2d(x / 255, encoder.conv1.weight, encoder.conv1.bias, stride=4))
+    torch.testing.assert_close(found["convolution 1"], first, rtol=1e-4, atol=1e-5)
+    second = F.relu(F.conv2d(first, encoder.conv2.weight, encoder.conv2.bias, stride=2))
+    torch.testing.assert_close(found["convolution 2"], second, rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(found["local map"].flatten(2).mT, encoded.local_BPC, rtol=1e-5, atol=1e-6)
+    torch.testing.assert_close(found["backbone"].flatten(1), encoded.features_BF, rtol=1e-5, atol=1e-6)
+
+
+def test_impala_in_so_many_words() -> None:
+    """Convolution, pooling, and twice x + conv(relu(conv(relu(x)))); ReLU at the end of what is returned."""
+    encoder, x = seeded(ImpalaCNN, 1, 40, 24, (5, 6, 7)).double(), frames(3, 1, 40, 24)
+    hidden, outputs = x.double() / 255, []
+    for block in encoder.blocks:
+        hidden = F.max_pool2d(F.conv2d(hidden, block.conv.weight, block.conv.bias, padding=1), 3, 2, 1)
+        for i in (0, 2):
+            one, two = block.residuals[i], block.residuals[i + 1]
+            inner = F.relu(F.conv2d(F.relu(hidden), one.weight, one.bias, padding=1))
+            hidden = hidden + F.conv2d(inner, two.weight, two.bias, padding=1)
+        outputs.append(F.relu(hidden))
+    encoded = encoder(x)
+    torch.testing.assert_close(encoded.local_BPC, outputs[-2].flatten(2).mT, rtol=1e-10, atol=1e-12)
+    torch.testing.assert_close(encoded.features_BF, outputs[-1].flatten(1), rtol=1e-10, atol=1e-12)
+    # 40 x 24 halved three times: 5 x 3 positions of the last depth.
+    assert (encoder.local_channels, encoder.local_height, encoder.local_width) == (6, 10, 6)
+    assert encoder.num_features == 7 * 5 * 3
+    some = encoder(x, features_of=2)
+    torch.testing.assert_close(some.features_BF, encoded.features_BF[:2])
+    assert some.local_BPC.shape == encoded.local_BPC.shape
+
+
+def test_impala_of_an_atari_frame() -> None:
+    encoder = ImpalaCNN()
+    assert (encoder.channels, encoder.height, encoder.width) == (1, 210, 160)
+    assert (encoder.local_channels, encoder.local_height, encoder.local_width) == (32, 27, 20)
+    assert encoder.num_features == 4480
+    assert [block.conv.out_channels for block in encoder.blocks] == [16, 32, 32, 32]
+    with pytest.raises(ValueError, match=r"frames \[B, 1, 210, 160\]"):
+        encoder(frames(1, 1, 160, 210))
+
+
 def test_errors_say_what_is_needed_and_what_came() -> None:
     NatureCNN(1, 76, 76)
+    ImpalaCNN(1, 16, 16, depths=(1, 1))
+    with pytest.raises(ValueError, match="at least 76 x 76, got 76 x 75"):
+        NatureCNN(1, 76, 75)
+    with pytest.raises(ValueError, match=r"positive depths, got \[8, 0\]"):
+        ImpalaCNN(1, 64, 64, depths=(8, 0))
     with pytest.raises(ValueError, match="at least 76 x 76, got 75 x 76"):
         NatureCNN(1, 75, 76)
     with pytest.raises(ValueError, match="4 blocks needs frames of at least 16 x 16, got 15 x 40"):

@@ -146,3 +146,16 @@ def test_heads_with_an_input_each_equal_separate_layers() -> None:
         h = ((h - h.mean(0)) / (h.var(0, correction=0) + norm.eps).sqrt()).relu()
         expected = h @ output.weight[n].T + output.bias[n]
         torch.testing.assert_close(heads(x_BNF)[:, n], expected, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("frozen", ["weight", "bias"])
+def test_a_frozen_part_gets_no_gradient_and_the_other_its_own(frozen: str) -> None:
+    layer, x = StackedLinear(3, 5, 4), torch.randn(6, 3, 5, generator=torch.Generator().manual_seed(0))
+    expected = torch.autograd.grad(layer(x).square().sum(), list(layer.parameters()))
+    getattr(layer, frozen).requires_grad_(False)
+    layer(x).square().sum().backward()
+    for (name, parameter), gradient in zip(layer.named_parameters(), expected, strict=True):
+        if name == frozen:
+            assert parameter.grad is None
+        else:
+            torch.testing.assert_close(parameter.grad, gradient)
