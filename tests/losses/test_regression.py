@@ -38,3 +38,7 @@ def test_covariance_contrast_by_hand() -> None:
 def test_a_covariance_of_other_heads_is_refused() -> None:
     with pytest.raises(ValueError, match=r"needs covariance_NDD of shape \[2, 3, 3\], got \[1, 3, 3\]"):
         covariance_contrast(torch.zeros(4, 2, 3), torch.zeros(1, 3, 3))
+    with pytest.raises(ValueError, match=r"covariance_contrast needs heads .*, got \[4, 2, 0\]"):
+        covariance_contrast(torch.zeros(4, 2, 0), torch.zeros(2, 0, 0))
+    with pytest.raises(ValueError, match=r"normalized_regression needs .*\[4, 3\]"):
+        normalized_regression(torch.zeros(4, 3), torch.zeros(4, 3))

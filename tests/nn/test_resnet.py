@@ -113,15 +113,15 @@ def test_features_are_the_mean_over_positions():
     assert encoder(images, features_of=2).features_BF.shape == (2, 64)
 
 
+def conv_bn(x, conv, bn):
+    y = torch.nn.functional.conv2d(x, conv.weight, None, conv.stride, conv.padding)
+    return torch.nn.functional.batch_norm(y, bn.running_mean, bn.running_var, bn.weight, bn.bias)
+
+
 def test_a_bottleneck_is_what_torch_computes_layer_by_layer():
     torch.manual_seed(0)
     block = ResNet("resnet50", width=8).layer2[0].eval()
     x = torch.randn(2, 32, 6, 6)
-
-    def conv_bn(x, conv, bn):
-        y = torch.nn.functional.conv2d(x, conv.weight, None, conv.stride, conv.padding)
-        return torch.nn.functional.batch_norm(y, bn.running_mean, bn.running_var, bn.weight, bn.bias)
-
     y = conv_bn(x, block.conv1, block.bn1).relu()
     y = conv_bn(y, block.conv2, block.bn2).relu()
     y = conv_bn(y, block.conv3, block.bn3) + conv_bn(x, *block.downsample)
@@ -129,6 +129,18 @@ def test_a_bottleneck_is_what_torch_computes_layer_by_layer():
     assert block.conv2.stride == (2, 2)
     assert block.conv1.stride == (1, 1)
     torch.testing.assert_close(block(x), y.relu(), rtol=1e-5, atol=1e-6)
+
+
+def test_resnet18_is_what_torch_computes_layer_by_layer():
+    torch.manual_seed(0)
+    network, x = ResNet("resnet18", width=4).eval(), torch.randn(2, 3, 16, 16)
+    y = network.maxpool(conv_bn(x, network.conv1, network.bn1).relu())
+    for stage in (network.layer1, network.layer2, network.layer3, network.layer4):
+        for block in stage:
+            z = conv_bn(conv_bn(y, block.conv1, block.bn1).relu(), block.conv2, block.bn2)
+            shortcut = conv_bn(y, *block.downsample) if len(list(block.downsample.children())) else y
+            y = (z + shortcut).relu()
+    torch.testing.assert_close(network(x), y, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("size", [32, 8, 5])
