@@ -131,12 +131,17 @@ def _descriptions(trial: Trial, place: str) -> frozenset[str]:
 
 
 def says_so(reference: Reference, ended: Ended, place: str) -> bool:
-    """Whether a line that an undisturbed call does not print names the file, or its directory with what is wrong."""
+    """Whether a line that an undisturbed call does not print names the file, or its directory or run with the fault."""
     usual = {*reference.ended.stdout.splitlines(), *reference.ended.stderr.splitlines()}
     new = [line for line in (ended.stdout + "\n" + ended.stderr).splitlines() if line not in usual]
-    file, directory = Path(place).name, Path(place).parent.name
+    *above, file = Path(place).parts
+    directories = {above[-1], above[1]} if len(above) > 1 else set(above)  # runs/NAME/results/...
     faults = ("damaged", "not a sound", "cannot be read", "has changed", "differs", "not done", "made again", "missing")
-    return any(file in line or (directory in line and any(word in line for word in faults)) for line in new)
+    return any(
+        file in line
+        or (any(name in line for name in directories) and any(word in line for word in (*faults, "no result")))
+        for line in new
+    )
 
 
 def _matches(place: str, patterns: "dict[str, str] | tuple[str, ...]") -> str:

@@ -22,6 +22,8 @@ from manicap.core.ranges import Range, Threads
 from manicap.report.grid_report import write_grid_report
 from manicap.report.pages import write_page
 
+SHOWN_NAMES = 3
+"""Runs named in one line."""
 GridPath = Annotated[
     Path,
     tyro.conf.Positional,
@@ -144,6 +146,11 @@ def report(grid: GridPath, out: Path | None = None, runs_dir: Path = RUNS_DIR) -
     """
     loaded = read_grid(grid)
     _say_damage(loaded, runs_dir)
+    missing = [cell.name for cell in loaded.cells if not is_done(cell, runs_dir)]
+    if missing:
+        more = f" and {len(missing) - SHOWN_NAMES} more" if len(missing) > SHOWN_NAMES else ""
+        names = ", ".join(missing[:SHOWN_NAMES])
+        _say(f"{len(missing)} of {len(loaded.cells)} runs have no result yet and are left blank: {names}{more}")
     _report(loaded, runs_dir, out)
 
 

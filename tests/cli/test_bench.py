@@ -59,6 +59,10 @@ def test_plan_run_status_report_in_a_row(grid_file, data_dir, tmp_path, capsys):
     for command in (["bench", "plan", str(grid_file), *runs, *stores], ["report", str(grid_file), *runs, *out]):
         main(command)
         assert f"{result} is damaged: {page.parent.name} counts as not done" in capsys.readouterr().err
+    result.unlink()
+    main(["report", str(grid_file), *runs, *out])
+    told = f"1 of 1 runs have no result yet and are left blank: {page.parent.name}\n"
+    assert told in capsys.readouterr().err
 
 
 def test_a_failed_run_ends_with_exit_code_1_and_is_told_by_status(tmp_path, data_dir, capsys):
