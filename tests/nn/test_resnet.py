@@ -104,6 +104,18 @@ def test_sizes_of_the_feature_map(stem, size, side):
     assert encoded.features_BF.shape == (2, encoder.num_features) == (2, 64)
 
 
+def test_a_tall_image_has_a_tall_map():
+    encoder = ResNetEncoder((3, 32, 16), "resnet18", width=8)
+    assert (encoder.local_height, encoder.local_width) == (4, 2)
+
+
+def test_without_statistics_bytes_become_numbers_from_0_to_1():
+    torch.manual_seed(0)
+    encoder = ResNetEncoder((3, 16, 16), "resnet18", width=8).eval()
+    images = torch.randint(0, 256, (2, 3, 16, 16), dtype=torch.uint8)
+    torch.testing.assert_close(encoder(images).features_BF, encoder(images / 255).features_BF)
+
+
 def test_features_are_the_mean_over_positions():
     torch.manual_seed(0)
     encoder = ResNetEncoder((3, 16, 16), "resnet18", width=8).eval()
