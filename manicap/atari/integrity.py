@@ -14,6 +14,7 @@ import numpy as np
 
 from manicap.atari.emulator import FRAME_SHAPE, RAM_SIZE
 from manicap.atari.store import ARRAYS, EPISODE, FORMAT, MANIFEST, STAMPS, Store
+from manicap.core.arrays import NOT_AN_ARRAY
 from manicap.core.errors import UserError
 from manicap.core.files import file_stamp, remove_scratch, sha256_slice, sync_file, write_json
 from manicap.core.sealed import read_sealed
@@ -96,7 +97,7 @@ def _array_faults(store: Store) -> list[str]:
     for name, (dtype, shape) in shapes.items():
         try:
             array = getattr(store, name)
-        except (ValueError, EOFError) as error:
+        except NOT_AN_ARRAY as error:
             faults.append(f"{name}.npy is not an array ({error})")
             continue
         if array.dtype != dtype or array.shape != shape:

@@ -9,6 +9,7 @@ import tyro
 from numpy.typing import NDArray
 from rich.table import Table
 
+from manicap.core.arrays import NOT_AN_ARRAY
 from manicap.core.errors import UserError, unknown_choice
 from manicap.core.files import atomic_write
 from manicap.core.paths import DATA_DIR
@@ -119,7 +120,7 @@ def _cloud(
         raise unknown_choice("shape", shape, SHAPES)
     try:
         points = np.load(shape, allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
+    except (OSError, *NOT_AN_ARRAY) as error:
         raise UserError(f"cannot read points from {shape}: {reason(error)}") from None
     if not isinstance(points, np.ndarray) or points.ndim != 2:
         raise UserError(f"{shape} must contain one array of points [n, C], got {getattr(points, 'shape', 'several')}")

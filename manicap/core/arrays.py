@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Mapping
 from io import BytesIO
 from pathlib import Path
+from tokenize import TokenError
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,9 @@ from numpy.typing import NDArray
 
 from manicap.core.errors import UserError
 from manicap.core.files import atomic_write
+
+NOT_AN_ARRAY = (ValueError, EOFError, SyntaxError, TokenError, MemoryError)
+"""What `np.load` raises if a file is not an array: of a damaged header it reads the words as Python."""
 
 
 def write_arrays(path: Path, arrays: Mapping[str, Any]) -> str:

@@ -16,6 +16,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from manicap.core.arrays import NOT_AN_ARRAY
 from manicap.core.errors import Failure
 from manicap.core.files import atomic_file, remove_scratch, require_space, sha256_file, write_json
 
@@ -115,7 +116,7 @@ def _read(path: Path, shape: tuple[int, int]) -> Features | None:
         if sha256_file(path) != expected:
             return None
         features: Features = np.load(path, mmap_mode="c")  # copy on write: torch requires writable arrays
-    except (OSError, ValueError, KeyError, TypeError, EOFError, RecursionError):
+    except (OSError, KeyError, TypeError, RecursionError, *NOT_AN_ARRAY):
         return None
     return features if features.shape == shape and features.dtype == np.float32 else None
 

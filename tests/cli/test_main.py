@@ -263,7 +263,9 @@ def test_a_file_without_a_table_of_points_is_refused(points, tmp_path, capsys):
     assert "must contain one array of points [n, C]" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("content", [b"", b"\x93NUMPY\x01\x00garbage", b"text"])
+@pytest.mark.parametrize(
+    "content", [b"", b"\x93NUMPY\x01\x00garbage", b"text", b"\x93NUMPY\x01\x00\x10\x00{'shape': (5, 3" + bytes(9)]
+)
 def test_a_file_that_is_no_array_is_refused(content, tmp_path, capsys):
     (tmp_path / "points.npy").write_bytes(content)
     assert call("nerve", "--shape", str(tmp_path / "points.npy")) == 2
