@@ -33,7 +33,7 @@ from manicap.jobs.run import run_job
 from manicap.probing.encoders import Encoder, FrameEncoder, InputKind
 from manicap.probing.pixels import PIXELS
 from manicap.probing.play_bench import Extraction, PlayBench
-from manicap.probing.probes import ProbeBuilder, find_probe
+from manicap.probing.probes import WITH_PIXELS, ProbeBuilder, find_probe
 from manicap.report.pages import write_page
 from manicap.statistics.comparison import Comparison
 from manicap.train.finished import FinishedRun
@@ -90,7 +90,8 @@ def evaluate(
         quiet: Show no progress.
     """
     if floors is None:
-        floors = ("majority",) if dataset is not None or probe not in (None, "ridge") else ("majority", "pixels")
+        with_pixels = dataset is None and probe in (None, *WITH_PIXELS)
+        floors = ("majority", "pixels") if with_pixels else ("majority",)
     probe = probe or ("ridge" if dataset is None else "linear")
     named = {name: _frozen(floor, input) for name, floor in _name_floors(floors, dataset is None).items()}
     frozen = _frozen(encoder, input)

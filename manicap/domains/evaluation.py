@@ -119,7 +119,7 @@ class Probed(Generic[Config, Probing]):
     encoder: nn.Module
     """Samples in, features out; its `method` is the `Method`."""
     untrained: nn.Module
-    """The same network as initialised."""
+    """The same network as initialised; the encoder itself if its method trains nothing."""
     fingerprint: str
     untrained_fingerprint: str
     cache_dir: Path | None = None

@@ -9,6 +9,7 @@ import sys
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from manicap.algorithms import find_method
 from manicap.core.config import check_config, config_hash
 from manicap.core.errors import UserError
 from manicap.core.files import sha256_file
@@ -46,7 +47,8 @@ def probe(
         if known is not None and is_of_data(known, run.config, evaluation, data_dir):
             return known
         set_threads(threads)
-        untrained = run.untrained(evaluation.probe_input)
+        is_trained = find_method(run.config.method).is_trained
+        untrained = run.untrained(evaluation.probe_input) if is_trained else encoder
         measured = domain.evaluate(
             Probed(
                 config=run.config,

@@ -1,4 +1,4 @@
-"""The exact value of an ordinal variable, by penalized discriminant analysis (Hastie, Buja, Tibshirani 1995).
+"""The exact value of a variable, by penalized discriminant analysis (Hastie, Buja, Tibshirani 1995).
 
 Ridge regression of the indicator of every value gives fitted values a = W z + b. In that space each value is a Gaussian
 with the covariance that all values share, and the most likely one is taken:
@@ -14,6 +14,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+
+from manicap.probing.labelled import LabelledFrames
+from manicap.probing.ridge import RidgeFit
 
 SHRINKAGE = 1e-3
 """Share of the mean variance that is added to every variance, since some values have few frames."""
@@ -39,3 +42,19 @@ class Discriminant:
     def predict(self, fitted: Tensor) -> NDArray[np.int64]:
         """The most likely value of each frame [n]."""
         return np.asarray(self.values[torch.addmm(self.bias, fitted.double(), self.weights).argmax(1)].numpy())
+
+
+class ExactValues:
+    """Of all variables whose indicators were regressed: `ExactValues(frames, regression).predict(regression(z))`"""
+
+    def __init__(self, frames: LabelledFrames, regression: RidgeFit) -> None:
+        targets = frames.targets
+        fitted = torch.cat([regression(piece.z) for piece in frames.pieces(frames.all_rows())])
+        found = zip(targets.values, targets.indicators, targets.labels.T, strict=True)
+        self.columns = targets.indicators
+        self.discriminants = [Discriminant(values, fitted[:, columns], labels) for values, columns, labels in found]
+
+    def predict(self, fitted: Tensor) -> NDArray[np.int64]:
+        """The most likely values [n, V]."""
+        pairs = zip(self.columns, self.discriminants, strict=True)
+        return np.stack([discriminant.predict(fitted[:, columns]) for columns, discriminant in pairs], 1)

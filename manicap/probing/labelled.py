@@ -1,7 +1,7 @@
-"""Training frames as the default probe takes them: standardised features, folds, and everything regressed from them.
+"""Training frames as the converged probes take them: standardised features, folds, and what is regressed from them.
 
-Targets are columns: the places and numbers as they are; the same with their values exchanged at random, as a control
-(arXiv 1909.03368): a probe that reads these too does not read an order, it remembers; and the indicator of every value.
+Targets are columns: the labels as numbers; the indicator of every value; and the labels with their values exchanged at
+random, as a control (arXiv 1909.03368): a probe that reads these too does not read an order, it remembers.
 """
 
 from collections.abc import Iterator
@@ -14,6 +14,7 @@ from torch import Tensor
 
 from manicap.core.seeding import numpy_generator
 from manicap.probing.metrics import Labels
+from manicap.probing.ridge import FEW, HELD, GrowingRidge, RidgeFit, fit_frames
 from manicap.probing.sampling import ProbeData
 from manicap.probing.standardisation import ROWS, Standardisation
 from manicap.probing.subsets import Indices, assign_folds
@@ -28,27 +29,27 @@ class Piece(NamedTuple):
 
 
 class Targets:
-    """The columns regressed from features, for ordinal labels [n, V]."""
+    """The columns regressed from features, for labels [n, V]: numbers, indicators, and controls if wanted."""
 
-    def __init__(self, labels: Labels, seed: int) -> None:
+    def __init__(self, labels: Labels, seed: int, controls: bool = True) -> None:
         self.labels = labels.astype(np.int64)
         self.values = [np.unique(column) for column in self.labels.T]
         rng = numpy_generator(seed, "control labels")
         self._exchanged = [rng.permutation(found) for found in self.values]
-        num_ordinal = labels.shape[1]
-        groups = [*range(2 * num_ordinal)]
-        for v, found in enumerate(self.values):
-            groups += [2 * num_ordinal + v] * len(found)
-        self.groups = torch.tensor(groups, dtype=torch.int64)
-        """[T]: the columns that share a regularization; the first V are the variables themselves."""
-        starts = 2 * num_ordinal + np.cumsum([0, *map(len, self.values)])
+        V, sizes = labels.shape[1], [len(found) for found in self.values]
+        starts = V + np.cumsum([0, *sizes])
         self.indicators = [slice(*bounds) for bounds in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True)]
         """The columns of each variable's values."""
+        self.controls = slice(int(starts[-1]), int(starts[-1]) + (V if controls else 0))
+        groups = np.concatenate([np.arange(V), np.repeat(np.arange(V, 2 * V), sizes), np.arange(2 * V, 3 * V)])
+        self.groups = torch.from_numpy(groups[: self.controls.stop])
+        """[T]: the columns that share a regularization; the first V are the variables themselves."""
 
     def columns(self, rows: Indices) -> Tensor:
         chosen = self.labels[rows]
-        parts = [chosen, self.control(chosen)]
-        parts += [chosen[:, v, None] == found for v, found in enumerate(self.values)]
+        parts = [chosen, *(chosen[:, v, None] == found for v, found in enumerate(self.values))]
+        if self.controls.stop > self.controls.start:
+            parts.append(self.control(chosen))
         return torch.from_numpy(np.concatenate(parts, 1).astype(np.float32))
 
     def control(self, labels: Labels) -> NDArray[np.int64]:
@@ -84,3 +85,19 @@ class LabelledFrames:
 
     def all_rows(self) -> Indices:
         return np.arange(len(self))
+
+    def sums(self) -> GrowingRidge:
+        """For regressions from many frames, which are yet to be added."""
+        return GrowingRidge(self.width, len(self.targets.groups), self.standardisation.variance)
+
+    def are_many(self, count: int) -> bool:
+        """Whether so many frames are fitted from sums over them."""
+        return count > max(FEW, self.width)
+
+    def regress(self, rows: Indices, groups: Tensor, sums: GrowingRidge | None = None) -> RidgeFit:
+        """Fit the first targets, as many as have a group, to the rows; `sums` are those over these rows, if many."""
+        if sums is None:
+            z, y, folds = self.take(rows)
+            return fit_frames(z, y[:, : len(groups)], groups, folds, self.standardisation.variance)
+        held = rows[self.folds[rows] == HELD]
+        return sums.fit(groups, lambda: ((z, y) for z, y, _ in self.pieces(held)))

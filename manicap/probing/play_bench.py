@@ -30,7 +30,7 @@ from manicap.probing.layers import LABELS, TEST_FRAMES, Frames, Layers, read_lay
 from manicap.probing.majority import MajorityClass
 from manicap.probing.metrics import Labels, Scores, score_labels
 from manicap.probing.pixels import PIXELS, pixel_floors
-from manicap.probing.probes import Probe, ProbeBuilder, ReadingProbe, find_probe
+from manicap.probing.probes import Probe, ProbeBuilder, ReadingProbe, RegressingProbe, find_probe
 from manicap.probing.reading import Reading
 from manicap.probing.rescaling import Rescaling, rescale
 from manicap.probing.sampling import ProbeData, scored_rows
@@ -205,9 +205,10 @@ class PlayBench:
             read = None if numbers is None else numbers[scored]
             return score_labels(test.labels[scored], decoded[scored], variables, self.categories, self.kinds, read)
 
-        if isinstance(probe, ReadingProbe):
+        if isinstance(probe, RegressingProbe):
             decoded, numbers = probe.decode(test.features)
-            return Outcome(score(decoded, numbers), decoded, numbers, probe.read(test, variables))
+            reading = probe.read(test, variables) if isinstance(probe, ReadingProbe) else None
+            return Outcome(score(decoded, numbers), decoded, numbers, reading)
         decoded = probe.predict(test.features)
         return Outcome(score(decoded), decoded)
 

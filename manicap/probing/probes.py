@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from manicap.atari.protocol import Protocol as ProbeProtocol
 from manicap.core.registry import Registry
+from manicap.probing.discriminant_probes import DiscriminantProbes
 from manicap.probing.feature_cache import Features
 from manicap.probing.knn import NearestNeighbors
 from manicap.probing.linear import LinearConfig, LinearProbes
@@ -30,7 +31,7 @@ STEPS_AN_EPOCH = 36_000
 
 
 class Probe(Protocol):
-    """`RidgeProbes`, `LinearProbes`, `LogisticProbes`, `NearestNeighbors` or one of your own."""
+    """`RidgeProbes`, `DiscriminantProbes`, `LinearProbes`, `LogisticProbes`, `NearestNeighbors` or one of your own."""
 
     name: str
     config: Any
@@ -42,12 +43,17 @@ class Probe(Protocol):
 
 
 @runtime_checkable
-class ReadingProbe(Probe, Protocol):
-    """A probe that also says how many labels and directions it takes, as `RidgeProbes` does."""
+class RegressingProbe(Probe, Protocol):
+    """A probe that also regresses places and numbers, as `RidgeProbes` and `DiscriminantProbes` do."""
 
     def decode(self, features: Features) -> tuple[Labels, NDArray[np.float32]]:
         """Exact values [n, V], and places and numbers as regressed [n, V], NaN for names."""
         ...
+
+
+@runtime_checkable
+class ReadingProbe(RegressingProbe, Protocol):
+    """A probe that also says how many labels and directions it takes, as `RidgeProbes` does."""
 
     def read(self, test: ProbeData, variables: Sequence[str]) -> Reading: ...
 
@@ -58,9 +64,17 @@ ProbeBuilder = Callable[[ProbeProtocol, int, bool], Probe]
 PROBES: Registry[Any] = Registry(
     "probe",
     object,
-    {"ridge": RidgeProbes, "linear": LinearProbes, "logistic": LogisticProbes, "knn": NearestNeighbors},
+    {
+        "ridge": RidgeProbes,
+        "discriminant": DiscriminantProbes,
+        "linear": LinearProbes,
+        "logistic": LogisticProbes,
+        "knn": NearestNeighbors,
+    },
 )
 """`linear` is the 2019 code's, for comparison with published numbers."""
+WITH_PIXELS = ("ridge", "discriminant")
+"""Probes of which the pixels are a floor: converged, so that nothing depends on how pixels and features are scaled."""
 
 
 def find_probe(name: str, steps: int, init: str = "auto") -> ProbeBuilder:
@@ -68,8 +82,8 @@ def find_probe(name: str, steps: int, init: str = "auto") -> ProbeBuilder:
     found = PROBES[name]
     if found is LinearProbes:
         return _linear_for(steps, init)
-    if found is RidgeProbes:
-        return lambda protocol, seed, quiet: RidgeProbes(seed, quiet)
+    if found in (RidgeProbes, DiscriminantProbes):
+        return lambda protocol, seed, quiet: found(seed, quiet)
     if found in (LogisticProbes, NearestNeighbors):
         return lambda protocol, seed, quiet: found(quiet=quiet)
     return found

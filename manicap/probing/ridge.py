@@ -28,6 +28,8 @@ FEW = 2000
 """Up to this many frames every fold is held out once."""
 HELD = 0
 """The fold that is held out of many frames."""
+BLOCK = 1024
+"""Features whose products with the later ones are summed at once; those with the earlier ones follow by symmetry."""
 
 Folds = NDArray[np.int64]
 Solutions = Iterator[tuple[Tensor, Tensor]]
@@ -92,18 +94,16 @@ class GrowingRidge:
 
     def __init__(self, num_features: int, num_targets: int, variance: float) -> None:
         self.variance = variance
-        self._everything, self._fitted = (_Moments(num_features, num_targets) for _ in range(2))
+        self._fitted, self._held = (_Moments(num_features, num_targets) for _ in range(2))
 
     def add(self, z: Tensor, y: Tensor, folds: Folds) -> None:
-        chosen = torch.from_numpy(folds != HELD)
-        fitted, held = (_Moments.of(z[part].double(), y[part].double()) for part in (chosen, ~chosen))
-        self._fitted.merge(fitted)
-        self._everything.merge(fitted)
-        self._everything.merge(held)
+        held = torch.from_numpy(folds == HELD)
+        self._fitted.add(z[~held].double(), y[~held].double())
+        self._held.add(z[held].double(), y[held].double())
 
     def fit(self, groups: Tensor, held: Pieces) -> RidgeFit:
         """Fit the first targets, as many as have a group. `held` yields the frames of `HELD` among those added."""
-        num_targets, count = len(groups), self._everything.count - self._fitted.count
+        num_targets, count = len(groups), self._held.count
 
         def errors(ratios: Sequence[float]) -> Tensor:
             solved = self._fitted.solutions(_penalties(self._fitted.count, self.variance, ratios), num_targets)
@@ -116,25 +116,29 @@ class GrowingRidge:
             return found
 
         def solve(ratios: Sequence[float]) -> Solutions:
-            penalties = _penalties(self._everything.count, self.variance, ratios)
-            return self._everything.solutions(penalties, num_targets)
+            everything = self._fitted + self._held
+            return everything.solutions(_penalties(everything.count, self.variance, ratios), num_targets)
 
         return _fit_best(errors, solve, groups)
 
     def first_features(self, count: int) -> "GrowingRidge":
         """The same frames by their first features."""
         narrow = GrowingRidge(0, 0, 0.0)
-        narrow._everything, narrow._fitted = (each.first_features(count) for each in (self._everything, self._fitted))
+        narrow._fitted, narrow._held = (each.first_features(count) for each in (self._fitted, self._held))
         narrow.variance = float(narrow.covariance().diagonal().sum())
         return narrow
 
     def covariance(self) -> Tensor:
         """Of all features [F, F]."""
-        return self._everything.scatter() / self._everything.count
+        everything = self._fitted + self._held
+        return everything.scatter() / everything.count
 
 
 class _Moments:
-    """Sums over frames from which the primal problem is solved."""
+    """Sums over frames from which the primal problem is solved.
+
+    Of the products of features only the blocks on and above the diagonal are kept.
+    """
 
     def __init__(self, num_features: int, num_targets: int) -> None:
         F, T = num_features, num_targets
@@ -143,14 +147,24 @@ class _Moments:
 
     @classmethod
     def of(cls, z: Tensor, y: Tensor) -> "_Moments":
-        found = cls(0, 0)
-        found.count, found.sums = len(z), (z.sum(0), y.sum(0), z.T @ z, z.T @ y)
+        found = cls(z.shape[1], y.shape[1])
+        found.add(z, y)
         return found
 
-    def merge(self, other: "_Moments") -> None:
-        self.count += other.count
-        for ours, theirs in zip(self.sums, other.sums, strict=True):
-            ours += theirs
+    def add(self, z: Tensor, y: Tensor) -> None:
+        sum_z, sum_y, zz, zy = self.sums
+        self.count += len(z)
+        sum_z += z.sum(0)
+        sum_y += y.sum(0)
+        zy.addmm_(z.T, y)
+        for block in _blocks(z.shape[1]):
+            zz[block, block.start :].addmm_(z[:, block].T, z[:, block.start :])
+
+    def __add__(self, other: "_Moments") -> "_Moments":
+        found = _Moments(0, 0)
+        found.count = self.count + other.count
+        found.sums = tuple(ours + theirs for ours, theirs in zip(self.sums, other.sums, strict=True))
+        return found
 
     def first_features(self, count: int) -> "_Moments":
         z, y, zz, zy = self.sums
@@ -160,7 +174,10 @@ class _Moments:
 
     def scatter(self) -> Tensor:
         """Sum of the products of centred features [F, F]."""
-        return torch.addr(self.sums[2], self.sums[0], self.sums[0], alpha=-1 / self.count)
+        found = torch.addr(self.sums[2], self.sums[0], self.sums[0], alpha=-1 / self.count)
+        for block in _blocks(len(found)):
+            found[block.stop :, block] = found[block, block.stop :].T
+        return found
 
     def solutions(self, penalties: Iterable[float], num_targets: int | None = None) -> Solutions:
         """Weights [F, T] and bias [T] of the first targets for each penalty n r v."""
@@ -172,6 +189,10 @@ class _Moments:
             scatter.diagonal().copy_(diagonal + penalty)
             weights = torch.cholesky_solve(right, torch.linalg.cholesky(scatter))
             yield weights, mean_y - mean_z @ weights
+
+
+def _blocks(num_features: int) -> Iterator[slice]:
+    return (slice(start, min(start + BLOCK, num_features)) for start in range(0, num_features, BLOCK))
 
 
 class _Primal:

@@ -21,13 +21,13 @@ from torch import Tensor
 from manicap.core.progress import Tracker
 from manicap.core.ranges import Count
 from manicap.probing.description import code_bits, number_probabilities
-from manicap.probing.discriminant import Discriminant
+from manicap.probing.discriminant import ExactValues
 from manicap.probing.feature_cache import Features
 from manicap.probing.labelled import LabelledFrames, Targets
 from manicap.probing.metrics import Labels, explained_variance, num_classes, weighted_f1
 from manicap.probing.names import NamesFit, fit_names
 from manicap.probing.reading import Reading
-from manicap.probing.ridge import FEW, HELD, GrowingRidge, RidgeFit, fit_frames
+from manicap.probing.ridge import GrowingRidge, RidgeFit
 from manicap.probing.sampling import ProbeData
 from manicap.probing.standardisation import ROWS, Standardisation
 from manicap.probing.subsets import DRAWS, SMALLEST, Draw, draw_subsets
@@ -76,7 +76,8 @@ class RidgeProbes:
             problems = [self._fit_numbers(frames, index, draw, tracker) for index, draw in enumerate(draws)]
             self.directions_, variances = principal_directions(frames, problems[0], len(self.named_) > 0, self.seed)
             rotated = self._fit_names(frames, variances, train.labels, draws, tracker)
-        self.exact_ = self._fit_exact(frames) if len(self.ordinal_) else []
+        if len(self.ordinal_):
+            self.exact_ = ExactValues(frames, self.numbers_[self._all_labels])
         self.components_: dict[int, RidgeFit] = {}
         self.random_: dict[int, RidgeFit] = {}
         if self.curves and len(self.ordinal_) and frames.width:
@@ -99,8 +100,7 @@ class RidgeProbes:
             if len(self.ordinal_):
                 fitted = self.numbers_[self._all_labels](z)
                 numbers[piece, self.ordinal_] = fitted[:, : len(self.ordinal_)].numpy()
-                for v, columns, discriminant in zip(self.ordinal_, self.targets_.indicators, self.exact_, strict=True):
-                    exact[piece, v] = discriminant.predict(fitted[:, columns])
+                exact[piece, self.ordinal_] = self.exact_.predict(fitted)
             if len(self.named_):
                 exact[piece, self.named_] = self.names_[self._all_labels].predict(z @ self.directions_)
         return exact, numbers
@@ -118,7 +118,7 @@ class RidgeProbes:
         ordinal_names = [variables[v] for v in self.ordinal_.tolist()]
         control = np.zeros(0)
         if ordinal:
-            fitted = self.numbers_[self._all_labels].columns(slice(ordinal, 2 * ordinal))
+            fitted = self.numbers_[self._all_labels].columns(self.targets_.controls)
             control = _explained(self.targets_.control(test.labels[:, self.ordinal_]), fitted, z)
         components, random = (
             {k: float(_explained(true, fitted, z).mean()) for k, fitted in found.items()}
@@ -143,16 +143,15 @@ class RidgeProbes:
         """
         problem, added = None, 0
         for count in draw.counts:
-            if count > max(FEW, frames.width):
-                num_targets, variance = len(frames.targets.groups), frames.standardisation.variance
-                problem = problem or GrowingRidge(frames.width, num_targets, variance)
+            if frames.are_many(count):
+                problem = problem or frames.sums()
                 for piece in frames.pieces(draw.order[added:count]):
                     problem.add(*piece)
                 added = count
             if not len(self.ordinal_):
                 continue
             groups = frames.targets.groups[: None if count == len(frames) else len(self.ordinal_)]
-            self.numbers_[Subset(index, count)] = _fit_subset(frames, draw.order[:count], groups, problem)
+            self.numbers_[Subset(index, count)] = frames.regress(draw.order[:count], groups, problem)
             tracker.advance()
         return problem
 
@@ -171,12 +170,6 @@ class RidgeProbes:
                 self.names_[Subset(index, count)] = fitted
                 tracker.advance()
         return rotated
-
-    def _fit_exact(self, frames: LabelledFrames) -> list[Discriminant]:
-        fit = self.numbers_[self._all_labels]
-        fitted = torch.cat([fit(piece.z) for piece in frames.pieces(frames.all_rows())])
-        found = zip(self.targets_.values, self.targets_.indicators, self.targets_.labels.T, strict=True)
-        return [Discriminant(values, fitted[:, columns], labels) for values, columns, labels in found]
 
     def _describe(self, frames: LabelledFrames, rotated: Tensor, labels: Labels, draw: Draw) -> None:
         """Set `bits_` [V], and `plain_bits_`: log2 K for every label."""
@@ -204,16 +197,6 @@ class RidgeProbes:
         if len(self.named_):
             found.append(self.named_[self.names_[self._all_labels].at_end])
         return np.sort(np.concatenate(found))
-
-
-def _fit_subset(
-    frames: LabelledFrames, rows: NDArray[np.int64], groups: Tensor, problem: GrowingRidge | None
-) -> RidgeFit:
-    if problem is None:
-        z, y, folds = frames.take(rows)
-        return fit_frames(z, y[:, : len(groups)], groups, folds, frames.standardisation.variance)
-    held = rows[frames.folds[rows] == HELD]
-    return problem.fit(groups, lambda: ((z, y) for z, y, _ in frames.pieces(held)))
 
 
 def _explained(true: NDArray[np.number], fit: RidgeFit, z: Tensor) -> Floats:

@@ -18,7 +18,7 @@ Rows = list[tuple[str, list[Score]]]
 
 
 def state_text(evaluation: "StateEvaluation") -> str:
-    """Labels saved and R2 first, if there are label curves; otherwise F1 and accuracy of the encoder and its floors."""
+    """Labels saved and R2 first, if there are label curves; otherwise the scores of the encoder and its floors."""
     if ENCODER in evaluation.readings:
         return "\n".join((*_label_lines(evaluation), "", *_read_table(evaluation), "", *_floor_table(evaluation)))
     return "\n".join((_title(evaluation), _frames(evaluation), "", *_exact_table(evaluation)))
@@ -60,7 +60,9 @@ def _rows(evaluation: "StateEvaluation", columns: Sequence[Scores]) -> Rows:
 def _exact_table(evaluation: "StateEvaluation") -> list[str]:
     titles = ["encoder", *sorted(evaluation.floors)]
     columns = [evaluation.scores, *(evaluation.floors[name] for name in titles[1:])]
-    return _table(_rows(evaluation, columns), titles, {"F1": "f1", "accuracy": "accuracy"})
+    regressed = evaluation.scores.overall.r2 is not None
+    metrics = {"R2": "r2", "F1": "f1"} if regressed else {"F1": "f1", "accuracy": "accuracy"}
+    return _table(_rows(evaluation, columns), titles, metrics)
 
 
 def _read_table(evaluation: "StateEvaluation") -> list[str]:

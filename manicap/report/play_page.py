@@ -44,6 +44,8 @@ PLAYER_FRAMES = 300
 PROBE_NOTES = {
     "ridge": "The probe is ridge: places and numbers are read from frozen features by ridge regression, names by"
     " logistic regression, with all training labels.",
+    "discriminant": "Probes are penalized discriminant analyses, solved exactly, of frozen features, with all training"
+    " labels.",
     "linear": "Probes are linear and see frozen features.",
     "logistic": "Probes are logistic regressions, fitted until they converge, and see frozen features.",
     "knn": "The training frames with the nearest frozen features vote on the values of a frame.",

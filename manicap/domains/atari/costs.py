@@ -127,6 +127,9 @@ def probe_seconds(evaluation: AtariEvaluationConfig, width: int) -> float:
         frames, seen = int(PROBE_SHARE * evaluation.probe_steps), evaluation.width or width
         layers = NUM_LAYERS * FOLDS * RATIOS_TRIED * _solve_seconds(LAYER_LABELS)
         return ridge_seconds(frames, seen) + layers + ridge_seconds(frames, min(seen, PIXEL_WIDTH))
+    if evaluation.probe == "discriminant":
+        frames, seen = int(PROBE_SHARE * evaluation.probe_steps), evaluation.width or width
+        return discriminant_seconds(frames, seen) + discriminant_seconds(frames, min(seen, PIXEL_WIDTH))
     asked = {name: getattr(evaluation, name) for name in ("probe", "probe_steps", "protocol", "probe_init")}
     return _probe_seconds(AtariEvaluationConfig(**asked), evaluation.width or width)
 
@@ -175,6 +178,12 @@ def ridge_seconds(frames: int, width: int) -> float:
     if frames > FEW:
         added += EIGENVECTORS * _solve_seconds(width)
     return some + names * len(_subset_sizes(frames)) / len(_subset_sizes(RIDGE_ROWS)) + added
+
+
+def discriminant_seconds(frames: int, width: int) -> float:
+    """Seconds of one discriminant probe: a Gram matrix, and a system of equations for each ratio that is tried."""
+    folds = FOLDS if frames <= FEW else 1
+    return frames * _product_seconds(width) + folds * RATIOS_TRIED * _solve_seconds(min(frames, width))
 
 
 def _subset_sizes(frames: int) -> list[int]:

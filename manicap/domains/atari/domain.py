@@ -32,6 +32,7 @@ from manicap.probing.encoders import FrameEncoder
 from manicap.probing.features import Features, extract_features
 from manicap.probing.pixels import PIXELS
 from manicap.probing.play_bench import Extraction, Floor
+from manicap.probing.probes import WITH_PIXELS
 from manicap.probing.state_result import StateEvaluation
 from manicap.train.encoder_files import FrozenEncoder
 from manicap.train.finished import FinishedRun
@@ -129,9 +130,11 @@ class AtariDomain(Domain[AtariConfig, AtariEvaluationConfig]):
     def evaluate(self, probed: Probed[AtariConfig, AtariEvaluationConfig], data_dir: Path) -> StateEvaluation:
         config, evaluation = probed.config, probed.evaluation
         bench = open_play_bench(config, evaluation, data_dir, None, probed.quiet)
-        encoder, untrained = (FrameEncoder(each, arrays="torch") for each in (probed.encoder, probed.untrained))
+        encoder = untrained = FrameEncoder(probed.encoder, arrays="torch")
+        if probed.untrained is not probed.encoder:
+            untrained = FrameEncoder(probed.untrained, arrays="torch")
         floors: dict[str, Floor] = {"majority": "majority", "untrained": untrained}
-        if evaluation.probe == "ridge":
+        if evaluation.probe in WITH_PIXELS:
             floors[PIXELS] = PIXELS
         return bench.evaluate(
             encoder,

@@ -27,8 +27,9 @@ class AtariEvaluationConfig(EvaluationConfig):
     annotation_set: str = "corrected"
     """ari-2019 (used for the published tables), ari-2020 or corrected."""
     probe: Annotated[str, Known(PROBES)] = "ridge"
-    """ridge (converged, by number of labels), linear (the 2019 code's, for published numbers), logistic (converged, all
-    labels), knn (nearest neighbours) or package.module:Name."""
+    """ridge (converged, by number of labels), discriminant (converged, exact values, all labels), linear (the 2019
+    code's, for published numbers), logistic (converged, all labels), knn (nearest neighbours) or
+    package.module:Name."""
     probe_input: ProbeInput = "output"
     """output: what the method's paper probes; backbone: the convolution features, equally wide for all methods; local:
     the feature map before them."""
