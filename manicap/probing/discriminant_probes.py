@@ -15,12 +15,16 @@ from numpy.typing import NDArray
 
 from manicap.core.progress import Tracker
 from manicap.core.ranges import Positive
+from manicap.core.seeding import numpy_generator
 from manicap.probing.discriminant import SHRINKAGE, ExactValues
 from manicap.probing.feature_cache import Features
 from manicap.probing.labelled import LabelledFrames, Targets
 from manicap.probing.metrics import Labels
 from manicap.probing.sampling import ProbeData
 from manicap.probing.standardisation import ROWS, Standardisation
+
+SOME = 500
+"""Frames whose regularization the search among all frames begins with."""
 
 
 @dataclass(frozen=True)
@@ -41,16 +45,18 @@ class DiscriminantProbes:
     def fit(self, train: ProbeData, val: ProbeData | None = None) -> Self:
         """Set `regression_` and `exact_`. `val` is not used: its labels would not be counted."""
         self.standardisation_ = Standardisation.of(train.features)
-        targets = Targets(train.labels, self.seed, controls=False)
+        targets = Targets(train.labels, self.seed, "exact values")
         frames = LabelledFrames(train, self.standardisation_, targets, self.seed)
-        sums = frames.sums() if frames.are_many(len(frames)) else None
-        with Tracker("discriminant probe", len(frames), "frames", self.quiet) as tracker:
-            for piece in frames.pieces(frames.all_rows()) if sums else ():
-                sums.add(*piece)
-                tracker.advance(len(piece.z))
-            self.regression_ = frames.regress(frames.all_rows(), targets.groups, sums)
-            self.exact_ = ExactValues(frames, self.regression_)
-            tracker.advance(0 if sums else len(frames))
+        sums = some = None
+        if frames.are_many(len(frames)):
+            sums, few = frames.sums(), numpy_generator(self.seed, "ratios").permutation(len(frames))[:SOME]
+            some = frames.regress(few, targets.groups)
+            with Tracker("discriminant probe", len(frames), "frames", self.quiet) as tracker:
+                for piece in frames.pieces(frames.all_rows()):
+                    sums.add(*piece)
+                    tracker.advance(len(piece.z))
+        self.regression_ = frames.regress(frames.all_rows(), targets.groups, sums, some)
+        self.exact_ = ExactValues(frames, self.regression_)
         kinds = np.array(train.kinds or ["number"] * train.labels.shape[1])
         self.ordinal_, self._dtype = np.flatnonzero(kinds != "class"), train.labels.dtype
         return self

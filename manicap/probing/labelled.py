@@ -5,7 +5,7 @@ random, as a control (arXiv 1909.03368): a probe that reads these too does not r
 """
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -19,6 +19,9 @@ from manicap.probing.sampling import ProbeData
 from manicap.probing.standardisation import ROWS, Standardisation
 from manicap.probing.subsets import Indices, assign_folds
 
+Wanted = Literal["numbers", "exact values", "controls"]
+"""Each includes those before."""
+
 
 class Piece(NamedTuple):
     z: Tensor
@@ -29,10 +32,10 @@ class Piece(NamedTuple):
 
 
 class Targets:
-    """The columns regressed from features, for labels [n, V]: numbers, indicators, and controls if wanted."""
+    """The columns regressed from features, for labels [n, V], up to those wanted."""
 
-    def __init__(self, labels: Labels, seed: int, controls: bool = True) -> None:
-        self.labels = labels.astype(np.int64)
+    def __init__(self, labels: Labels, seed: int, wanted: Wanted = "controls") -> None:
+        self.wanted, self.labels = wanted, labels.astype(np.int64)
         self.values = [np.unique(column) for column in self.labels.T]
         rng = numpy_generator(seed, "control labels")
         self._exchanged = [rng.permutation(found) for found in self.values]
@@ -40,15 +43,18 @@ class Targets:
         starts = V + np.cumsum([0, *sizes])
         self.indicators = [slice(*bounds) for bounds in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True)]
         """The columns of each variable's values."""
-        self.controls = slice(int(starts[-1]), int(starts[-1]) + (V if controls else 0))
+        self.controls = slice(int(starts[-1]), int(starts[-1]) + V)
         groups = np.concatenate([np.arange(V), np.repeat(np.arange(V, 2 * V), sizes), np.arange(2 * V, 3 * V)])
-        self.groups = torch.from_numpy(groups[: self.controls.stop])
+        end = {"numbers": V, "exact values": self.controls.start, "controls": self.controls.stop}[wanted]
+        self.groups = torch.from_numpy(groups[:end])
         """[T]: the columns that share a regularization; the first V are the variables themselves."""
 
     def columns(self, rows: Indices) -> Tensor:
         chosen = self.labels[rows]
-        parts = [chosen, *(chosen[:, v, None] == found for v, found in enumerate(self.values))]
-        if self.controls.stop > self.controls.start:
+        parts = [chosen]
+        if self.wanted != "numbers":
+            parts += [chosen[:, v, None] == found for v, found in enumerate(self.values)]
+        if self.wanted == "controls":
             parts.append(self.control(chosen))
         return torch.from_numpy(np.concatenate(parts, 1).astype(np.float32))
 
@@ -94,10 +100,16 @@ class LabelledFrames:
         """Whether so many frames are fitted from sums over them."""
         return count > max(FEW, self.width)
 
-    def regress(self, rows: Indices, groups: Tensor, sums: GrowingRidge | None = None) -> RidgeFit:
-        """Fit the first targets, as many as have a group, to the rows; `sums` are those over these rows, if many."""
+    def regress(
+        self, rows: Indices, groups: Tensor, sums: GrowingRidge | None = None, fewer: RidgeFit | None = None
+    ) -> RidgeFit:
+        """Fit the first targets, as many as have a group, to the rows.
+
+        `sums` are those over these rows, if many; `fewer` is a fit to some of them.
+        """
+        near = None if fewer is None else fewer.ratios
         if sums is None:
             z, y, folds = self.take(rows)
-            return fit_frames(z, y[:, : len(groups)], groups, folds, self.standardisation.variance)
+            return fit_frames(z, y[:, : len(groups)], groups, folds, self.standardisation.variance, near)
         held = rows[self.folds[rows] == HELD]
-        return sums.fit(groups, lambda: ((z, y) for z, y, _ in self.pieces(held)))
+        return sums.fit(groups, lambda: ((z, y) for z, y, _ in self.pieces(held)), near)

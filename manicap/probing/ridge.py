@@ -8,8 +8,9 @@ features outnumber them, else over the features (primal). Equal to scikit-learn'
 
 Targets come in groups that share a ratio: a number is a group of its own, the indicators of a variable's values are one
 group. The ratio with the smallest squared error on held-out frames is taken, first among whole decades, then among the
-half decades beside the best; then all frames are fitted. Of few frames each fold is held out in turn; of many, one fold
-is enough.
+half decades beside the best; then all frames are fitted. A fit that is told the ratios of fewer frames begins with the
+decades around these, and goes on while the best is the last one tried. Of few frames each fold is held out in turn; of
+many, one fold is enough.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -24,6 +25,8 @@ from manicap.probing.subsets import FOLDS
 
 RATIOS: tuple[float, ...] = tuple(10.0 ** (exponent / 2) for exponent in range(-14, 3))
 """1e-7, 3e-7, ..., 10."""
+DECADE = 2
+"""Places from one decade to the next."""
 FEW = 2000
 """Up to this many frames every fold is held out once."""
 HELD = 0
@@ -32,6 +35,7 @@ BLOCK = 1024
 """Features whose products with the later ones are summed at once; those with the earlier ones follow by symmetry."""
 
 Folds = NDArray[np.int64]
+Ratios = NDArray[np.float64]
 Solutions = Iterator[tuple[Tensor, Tensor]]
 Pieces = Callable[[], Iterable[tuple[Tensor, Tensor]]]
 """Frames in pieces: standardised features [n, F] and targets [n, T]."""
@@ -42,7 +46,7 @@ class RidgeFit(NamedTuple):
     """float32 [F, T], for standardised features."""
     bias: Tensor
     """float32 [T]"""
-    ratios: NDArray[np.float64]
+    ratios: Ratios
     """[G]: the ratio of each group."""
     errors: NDArray[np.float64]
     """[G]: mean squared error on held-out frames, summed over the group's targets."""
@@ -61,8 +65,13 @@ class RidgeFit(NamedTuple):
         return self._replace(weights=self.weights[:, chosen].contiguous(), bias=self.bias[chosen])
 
 
-def fit_frames(z: Tensor, y: Tensor, groups: Tensor, folds: Folds, variance: float) -> RidgeFit:
-    """From z float32 [n, F], y [n, T], the group of each target [T] and the fold of each frame [n]."""
+def fit_frames(
+    z: Tensor, y: Tensor, groups: Tensor, folds: Folds, variance: float, near: Ratios | None = None
+) -> RidgeFit:
+    """From z float32 [n, F], y [n, T], the group of each target [T] and the fold of each frame [n].
+
+    `near` are ratios to begin with, such as those of fewer frames.
+    """
     exact, targets = z.double(), y.double()
     problem = _Dual(exact, targets) if len(z) < z.shape[1] else _Primal(exact, targets)
     if len(np.unique(folds)) < 2:
@@ -81,7 +90,7 @@ def fit_frames(z: Tensor, y: Tensor, groups: Tensor, folds: Folds, variance: flo
     def solve(ratios: Sequence[float]) -> Solutions:
         return problem.weights(_penalties(len(z), variance, ratios))
 
-    return _fit_best(errors, solve, groups)
+    return _fit_best(errors, solve, groups, near)
 
 
 class GrowingRidge:
@@ -101,7 +110,7 @@ class GrowingRidge:
         self._fitted.add(z[~held].double(), y[~held].double())
         self._held.add(z[held].double(), y[held].double())
 
-    def fit(self, groups: Tensor, held: Pieces) -> RidgeFit:
+    def fit(self, groups: Tensor, held: Pieces, near: Ratios | None = None) -> RidgeFit:
         """Fit the first targets, as many as have a group. `held` yields the frames of `HELD` among those added."""
         num_targets, count = len(groups), self._held.count
 
@@ -119,7 +128,7 @@ class GrowingRidge:
             everything = self._fitted + self._held
             return everything.solutions(_penalties(everything.count, self.variance, ratios), num_targets)
 
-        return _fit_best(errors, solve, groups)
+        return _fit_best(errors, solve, groups, near)
 
     def first_features(self, count: int) -> "GrowingRidge":
         """The same frames by their first features."""
@@ -243,21 +252,34 @@ def _penalties(count: int, variance: float, ratios: Sequence[float]) -> Iterator
 
 
 def _fit_best(
-    errors: Callable[[Sequence[float]], Tensor], solve: Callable[[Sequence[float]], Solutions], groups: Tensor
+    errors: Callable[[Sequence[float]], Tensor],
+    solve: Callable[[Sequence[float]], Solutions],
+    groups: Tensor,
+    near: Ratios | None,
 ) -> RidgeFit:
     """Solve for the ratio of each group with the smallest error, of equals the largest. Errors are [ratios, T]."""
     by_group = torch.full((len(RATIOS), int(groups.max()) + 1), torch.inf, dtype=torch.float64)
+    tried: set[int] = set()
+    chosen = torch.empty(0, dtype=torch.int64)
 
-    def measure(indices: Sequence[int]) -> Tensor:
-        found = errors([RATIOS[i] for i in indices])
-        by_group[list(indices)] = torch.zeros(len(indices), by_group.shape[1], dtype=found.dtype).index_add_(
-            1, groups, found
-        )
-        return len(RATIOS) - 1 - by_group.flip(0).argmin(0)
+    def measure(indices: set[int]) -> None:
+        nonlocal chosen
+        untried = sorted((indices & set(range(len(RATIOS)))) - tried)
+        if untried:
+            found = errors([RATIOS[i] for i in untried])
+            by_group[untried] = torch.zeros(len(untried), by_group.shape[1], dtype=found.dtype).index_add_(
+                1, groups, found
+            )
+            tried.update(untried)
+        chosen = len(RATIOS) - 1 - by_group.flip(0).argmin(0)
 
-    decades = range(0, len(RATIOS), 2)
-    beside = {index + step for index in measure(decades).tolist() for step in (-1, 1)}
-    chosen = measure(sorted(beside & set(range(len(RATIOS)))))
+    def beside(step: int) -> set[int]:
+        return {index + side for index in chosen.tolist() for side in (-step, step)}
+
+    measure(_decades_around(near))
+    while beside(DECADE) & set(range(len(RATIOS))) - tried:
+        measure(beside(DECADE))
+    measure(beside(1))
     wanted = sorted(set(chosen.tolist()))
     weights = bias = torch.empty(0)
     for index, (found, offset) in zip(wanted, solve([RATIOS[i] for i in wanted]), strict=True):
@@ -266,3 +288,11 @@ def _fit_best(
         columns = chosen[groups] == index
         weights[:, columns], bias[columns] = found[:, columns].float(), offset[columns].float()
     return RidgeFit(weights, bias, np.array([RATIOS[i] for i in chosen.tolist()]), by_group.amin(0).numpy())
+
+
+def _decades_around(ratios: Ratios | None) -> set[int]:
+    """Places of the whole decades next to ratios; of all decades if there are none."""
+    if ratios is None:
+        return set(range(0, len(RATIOS), DECADE))
+    places = {int(np.argmin(np.abs(np.log(RATIOS) - np.log(ratio)))) for ratio in ratios}
+    return {place - place % DECADE + step for place in places for step in (-DECADE, 0, DECADE)}

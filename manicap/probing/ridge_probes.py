@@ -55,7 +55,7 @@ class RidgeProbes:
     name = "ridge"
 
     def __init__(self, seed: int = 0, quiet: bool = True, curves: bool = True) -> None:
-        """Without `curves` only all labels and all features are used."""
+        """Without `curves` a probe reads with all labels and all features only, and decodes no exact values."""
         self.config, self.seed, self.quiet, self.curves = RidgeConfig(), seed, quiet, curves
 
     def fit(self, train: ProbeData, val: ProbeData | None = None) -> Self:
@@ -63,7 +63,7 @@ class RidgeProbes:
         kinds = np.array(train.kinds or ["number"] * train.labels.shape[1])
         self.ordinal_, self.named_ = np.flatnonzero(kinds != "class"), np.flatnonzero(kinds == "class")
         self.standardisation_ = Standardisation.of(train.features)
-        self.targets_ = Targets(train.labels[:, self.ordinal_], self.seed)
+        self.targets_ = Targets(train.labels[:, self.ordinal_], self.seed, "controls" if self.curves else "numbers")
         self.numbers_: dict[Subset, RidgeFit] = {}
         self.names_: dict[Subset, NamesFit] = {}
         self._all_labels, self._dtype = Subset(0, len(train)), train.labels.dtype
@@ -76,7 +76,7 @@ class RidgeProbes:
             problems = [self._fit_numbers(frames, index, draw, tracker) for index, draw in enumerate(draws)]
             self.directions_, variances = principal_directions(frames, problems[0], len(self.named_) > 0, self.seed)
             rotated = self._fit_names(frames, variances, train.labels, draws, tracker)
-        if len(self.ordinal_):
+        if self.curves and len(self.ordinal_):
             self.exact_ = ExactValues(frames, self.numbers_[self._all_labels])
         self.components_: dict[int, RidgeFit] = {}
         self.random_: dict[int, RidgeFit] = {}
@@ -117,7 +117,7 @@ class RidgeProbes:
             scores[subset][self.named_] = weighted_f1(test.labels[:, self.named_], names.predict(rotated))
         ordinal_names = [variables[v] for v in self.ordinal_.tolist()]
         control = np.zeros(0)
-        if ordinal:
+        if self.curves and ordinal:
             fitted = self.numbers_[self._all_labels].columns(self.targets_.controls)
             control = _explained(self.targets_.control(test.labels[:, self.ordinal_]), fitted, z)
         components, random = (
@@ -129,7 +129,7 @@ class RidgeProbes:
             curves=_curves(scores, variables),
             bits=dict(zip(variables, self.bits_.tolist(), strict=True)),
             plain_bits=self.plain_bits_,
-            control=dict(zip(ordinal_names, control.tolist(), strict=True)),
+            control=dict(zip(ordinal_names, control.tolist(), strict=self.curves)),
             components=components,
             random=random,
             at_end=tuple(variables[v] for v in self._at_end().tolist()),
@@ -141,7 +141,7 @@ class RidgeProbes:
 
         Returns the sums over all frames, if there are many, and more than features.
         """
-        problem, added = None, 0
+        problem, added, fitted = None, 0, None
         for count in draw.counts:
             if frames.are_many(count):
                 problem = problem or frames.sums()
@@ -151,7 +151,8 @@ class RidgeProbes:
             if not len(self.ordinal_):
                 continue
             groups = frames.targets.groups[: None if count == len(frames) else len(self.ordinal_)]
-            self.numbers_[Subset(index, count)] = frames.regress(draw.order[:count], groups, problem)
+            fitted = frames.regress(draw.order[:count], groups, problem, fitted)
+            self.numbers_[Subset(index, count)] = fitted
             tracker.advance()
         return problem
 

@@ -29,7 +29,7 @@ from manicap.train.record import read_record
 from manicap.train.setup import Execution
 from tests.algorithms.small import small_config
 
-EVALUATION = AtariEvaluationConfig(probe_steps=1600, probe="knn")
+EVALUATION = AtariEvaluationConfig(probe_steps=640, probe="knn")
 EXECUTION = Execution(threads=1, quiet=True)
 
 
@@ -181,7 +181,7 @@ def test_a_page_shows_no_frames_of_another_store(job, data_dir, tmp_path):
 
 def test_compare_prints_intervals_and_refuses_to_rank_different_widths(job, data_dir, capsys):
     paths = [str(path) for method in job for path in job[method]]
-    flags = ["--probe-steps", "1600", "--probe", "knn", "--data-dir", str(data_dir), "--threads", "1"]
+    flags = ["--probe-steps", "640", "--probe", "knn", "--data-dir", str(data_dir), "--threads", "1"]
     main(["compare", *paths, *flags])
     text = capsys.readouterr().out
     assert "st-dim" in text
@@ -196,7 +196,7 @@ def test_compare_probes_as_the_runs_were_probed_unless_told(job, data_dir, tmp_p
     run_dirs = [*job["st-dim"], *job["random-cnn"]]
     before = {path: path.read_bytes() for run_dir in run_dirs for path in run_dir.rglob("*.json")}
     main(["compare", *map(str, run_dirs), "--data-dir", str(data_dir), "--threads", "1"])
-    assert "probe_steps 1600, protocol fixed, annotation_set corrected, probe knn" in capsys.readouterr().out
+    assert "probe_steps 640, protocol fixed, annotation_set corrected, probe knn" in capsys.readouterr().out
     assert {path: path.read_bytes() for run_dir in run_dirs for path in run_dir.rglob("*.json")} == before
 
     shutil.copytree(run_dirs[0], other := tmp_path / "other")
@@ -309,7 +309,7 @@ def test_the_supervised_ceiling_is_trained_at_the_same_budget_and_shown_beside(j
     assert f"{result.beside['supervised'].scores.f1:.3f}" in row
     assert ">supervised</th>" in write_page(tmp_path / config.run_name, data_dir).read_text()
 
-    flags = ["--probe-steps", "1600", "--probe", "knn", "--data-dir", str(data_dir), "--threads", "1"]
+    flags = ["--probe-steps", "640", "--probe", "knn", "--data-dir", str(data_dir), "--threads", "1"]
     main(["evaluate", str(run_dir), "--beside", str(ceiling), *flags])
     assert "supervised" in capsys.readouterr().out
 
@@ -318,7 +318,7 @@ def test_under_torchrun_the_first_process_alone_probes_and_shows(data_dir, tmp_p
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
     launcher = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--master-port", str(port)]
-    sizes = ["--collect-steps", "640", "--batch-size", "6", "--max-steps", "2", "--units", "8", "--probe-steps", "1600"]
+    sizes = ["--collect-steps", "640", "--batch-size", "6", "--max-steps", "2", "--units", "8", "--probe-steps", "640"]
     places = ["--runs-dir", str(tmp_path), "--data-dir", str(data_dir), "--threads", "1", "--device", "cpu"]
     job = ["-m", "manicap", "run", "--game", "pong", "--method", "st-dim", "--seeds", "0", "1", "--probe", "knn"]
     answer = subprocess.run([*launcher, *job, *sizes, *places], capture_output=True, text=True, timeout=300)

@@ -26,7 +26,7 @@ def decoded(splits):
 
 
 def test_places_and_numbers_are_those_of_the_default_probe(splits, decoded):
-    exact, numbers = RidgeProbes(curves=False).fit(splits[0]).decode(splits[1].features)
+    exact, numbers = RidgeProbes().fit(splits[0]).decode(splits[1].features)
     np.testing.assert_allclose(decoded[1], numbers, rtol=1e-3, atol=1e-3)
     assert (decoded[0][:, :2] == exact[:, :2]).mean() > 0.99
     # A name is read in another way, and as well.

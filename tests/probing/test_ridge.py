@@ -126,3 +126,18 @@ def test_degenerate_features_do_not_break_a_fit(case):
 def test_the_boundary_between_few_and_many_is_no_count_of_labels():
     # Counts are 50 times a power of two: none of them lies so close to the boundary that its method would be in doubt.
     assert 1600 < FEW < 3200
+
+
+def test_ratios_of_fewer_frames_are_a_place_to_begin_and_no_more():
+    """Whatever it begins with, the search ends where all decades lead to; and it tries fewer."""
+    rng = np.random.default_rng(0)
+    z = torch.from_numpy(rng.standard_normal((600, 30), np.float32))
+    weights, noise = rng.standard_normal((30, 3)), rng.standard_normal((600, 3)) * [0.01, 2, 40]
+    y = torch.from_numpy(z.numpy() @ weights + noise).float()
+    folds, groups = np.arange(600) // 60 % 5, torch.arange(3)
+    everything = fit_frames(z, y, groups, folds, 30.0)
+    assert len(set(everything.ratios.tolist())) == 3  # from hardly any penalty to the largest but one or two
+    for near in (1e-7, 1e-3, 10.0):
+        found = fit_frames(z, y, groups, folds, 30.0, np.full(3, near))
+        np.testing.assert_array_equal(found.ratios, everything.ratios)
+        torch.testing.assert_close(found.weights, everything.weights)
