@@ -51,7 +51,7 @@ def write_table(rows: list[Row]) -> None:
     first = json.loads(files("manicap.domains").joinpath("published.json").read_text())
     by_2019 = first["stdim_paper_arxiv_1906_08226"]["f1_random_agent"]
     widths = sorted({int(row["features"]) for row in rows})
-    heads = ["game", "random-cnn", "ST-DIM", "DIM-C+", "supervised", "majority", "pixels, 256", *map(str, widths)]
+    heads = ["game", "random-cnn", "ST-DIM", "DIM-C+", "supervised", "majority", "pixels", *map(str, widths)]
     print("| " + " | ".join(heads) + " |")
     print("|---|" + "---|" * (len(heads) - 1))
     columns: list[list[float | None]] = []
@@ -63,9 +63,8 @@ def write_table(rows: list[Row]) -> None:
             by_2019[game.replace("_", "")],
             {each.method: each.scores["f1"][0] for each in published_scores(game)},
         )
-        pixels = [max(float(row["f1 pixels, random"]), float(row["f1 pixels, principal"])) for row in own]
         values = [old.get("random-cnn"), paper["st-dim"], paper["dim-c+"], old.get("supervised")]
-        values += [mean(float(row["f1 majority"]) for row in own), mean(pixels)]
+        values += [mean(float(row[f"f1 {name}"]) for row in own) for name in ("majority", "pixels, random")]
         values += [average(own, width) for width in widths]
         columns.append(values)
         print(f"| {find_game(game).title} | " + " | ".join(map(number, values)) + " |")
