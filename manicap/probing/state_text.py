@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from manicap.atari.annotations import CATEGORIES
 from manicap.probing.curve_result import ENCODER, UNTRAINED
+from manicap.probing.discriminant_probes import DiscriminantProbes
 from manicap.probing.metrics import Score, Scores
 from manicap.probing.saved_words import interval_words, overall_words, terminal_sentence, unread_sentence
 
@@ -60,8 +61,8 @@ def _rows(evaluation: "StateEvaluation", columns: Sequence[Scores]) -> Rows:
 def _exact_table(evaluation: "StateEvaluation") -> list[str]:
     titles = ["encoder", *sorted(evaluation.floors)]
     columns = [evaluation.scores, *(evaluation.floors[name] for name in titles[1:])]
-    regressed = evaluation.scores.overall.r2 is not None
-    metrics = {"R2": "r2", "F1": "f1"} if regressed else {"F1": "f1", "accuracy": "accuracy"}
+    regresses = evaluation.probe == DiscriminantProbes.name
+    metrics = {"R2": "r2", "F1": "f1"} if regresses else {"F1": "f1", "accuracy": "accuracy"}
     return _table(_rows(evaluation, columns), titles, metrics)
 
 
