@@ -314,6 +314,7 @@ def test_the_supervised_ceiling_is_trained_at_the_same_budget_and_shown_beside(j
     assert "supervised" in capsys.readouterr().out
 
 
+@pytest.mark.slow  # two processes that import everything
 def test_under_torchrun_the_first_process_alone_probes_and_shows(data_dir, tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
