@@ -48,6 +48,15 @@ def make_batch(pong_store):
     return make
 
 
+def test_the_local_input_is_the_whole_feature_map(make_batch):
+    method = build("st-dim")
+    frames = make_batch(method).frames_BTCHW[:, 0]
+    with torch.no_grad():
+        found, encoded = method.represent(frames, "local"), method.encoder(frames)
+    assert found.shape == (len(frames), 11 * 8 * 128)
+    assert torch.equal(found.view(len(frames), 88, 128), encoded.local_BPC)
+
+
 @pytest.mark.parametrize("name", TRAINED)
 def test_the_loss_is_a_finite_scalar_and_its_parts_add_up(name, make_batch):
     method = build(name)

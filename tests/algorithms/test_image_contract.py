@@ -31,6 +31,12 @@ def train(method, steps, first_step=0):
     return losses
 
 
+def test_the_predictors_of_byol_are_normalised_over_the_batch():
+    """arXiv 2006.07733, section 3.3: linear, batch normalisation, ReLU, linear. Without it BYOL may collapse."""
+    names = [name for name, _ in build_small("byol").predictors.named_buffers()]
+    assert any("running_mean" in name for name in names), names
+
+
 @pytest.mark.parametrize("name", IMAGES)
 def test_the_loss_is_a_finite_scalar_and_its_parts_add_up(name):
     method = build_small(name)
