@@ -136,8 +136,10 @@ def says_so(reference: Reference, ended: Ended, place: str) -> bool:
     new = [line for line in (ended.stdout + "\n" + ended.stderr).splitlines() if line not in usual]
     *above, file = Path(place).parts
     directories = {above[-1], above[1]} if len(above) > 1 else set(above)  # runs/NAME/results/...
-    faults = ("damaged", "not a sound", "cannot be read", "has changed", "differs", "not done", "made again", "missing")
-    faults += ("no result", "stopped: ")
+    faults = (
+        *("damaged", "not a sound", "cannot be read", "has changed", "differs", "not done", "made again", "missing"),
+        *("no result", "stopped: "),
+    )
     return any(
         file in line or (any(name in line for name in directories) and any(word in line for word in faults))
         for line in new
