@@ -66,6 +66,8 @@ def test_an_untrained_network_scores_exactly_its_own_floor(job):
     # random-cnn is the untrained network, so both were measured on the same features.
     evaluation = RunResult.read(job["random-cnn"][0] / "result.json").evaluation
     assert evaluation.scores == evaluation.floors["untrained"]
+    trained = RunResult.read(job["st-dim"][0] / "result.json").evaluation
+    assert trained.scores != trained.floors["untrained"]
 
 
 def test_a_second_call_computes_nothing(job, data_dir, monkeypatch):

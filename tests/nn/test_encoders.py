@@ -140,6 +140,12 @@ def test_the_same_seed_gives_the_same_weights(kind: type[Encoder]) -> None:
     assert not torch.equal(one, other)
 
 
+def test_the_first_convolution_of_colour_frames_is_the_plain_one() -> None:
+    x, weight = frames(2, 3, 44, 36), torch.randn(5, 3, 8, 8, generator=torch.Generator().manual_seed(0))
+    expected = F.conv2d(x / 255, weight, None, stride=4)
+    torch.testing.assert_close(frame_convolution(x, weight, None, stride=4), expected, rtol=1e-4, atol=1e-4)
+
+
 def test_layers_are_those_of_the_forward_pass() -> None:
     encoder, x = seeded(NatureCNN, 1, 84, 92), frames(3, 1, 84, 92)
     found, encoded = encoder.layers(x), encoder(x)

@@ -141,3 +141,19 @@ def test_ratios_of_fewer_frames_are_a_place_to_begin_and_no_more():
         found = fit_frames(z, y, groups, folds, 30.0, np.full(3, near))
         np.testing.assert_array_equal(found.ratios, everything.ratios)
         torch.testing.assert_close(found.weights, everything.weights)
+
+
+def test_sums_in_blocks_are_the_sums_of_all_features(monkeypatch):
+    """Products with earlier features are not summed but follow by symmetry."""
+    rng = np.random.default_rng(0)
+    z = torch.from_numpy(rng.standard_normal((2500, 20), np.float32))
+    z[:, 1:] += z[:, :-1]
+    y, folds = z[:, :2] - z[:, 5:7] + 1, np.arange(2500) // 50 % FOLDS
+    covariances = []
+    for block in (1024, 7):
+        monkeypatch.setattr("manicap.probing.ridge.BLOCK", block)
+        problem = GrowingRidge(20, 2, 40.0)
+        problem.add(z, y, folds)
+        covariances.append(problem.covariance())
+    torch.testing.assert_close(covariances[1], torch.from_numpy(np.cov(z.numpy().T.astype(np.float64), bias=True)))
+    torch.testing.assert_close(covariances[0], covariances[1])
