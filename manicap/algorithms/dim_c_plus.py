@@ -73,6 +73,6 @@ class DIMCPlus(Method):
             now, y_next_BPC = encode_pair(self.encoder, batch.frames_BTCHW)
         heads_BND = self.heads(now.features_BF)
         parts = self.predictors.infonce(heads_BND, now.local_BPC, y_next_BPC)
-        capacity, measured = self.capacity(heads_BND, LossOutput(parts).total.detach(), heads_next_BND)
+        capacity, measured = self.capacity(heads_BND, LossOutput(parts).total, heads_next_BND)
         metrics = detached({f"capacity_{name}": value for name, value in measured.items()})
         return LossOutput({**parts, "capacity": capacity}, metrics)

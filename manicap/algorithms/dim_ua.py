@@ -121,6 +121,6 @@ class DIMUACPlus(DIMUA):
 
     def regularize(self, heads_BND: Tensor, after: Encoded, loss: LossOutput) -> LossOutput:
         heads_next_BND = self.heads(after.features_BF) if self.capacity_on == "both" else None
-        capacity, measured = self.capacity(heads_BND, loss.total.detach(), heads_next_BND)
+        capacity, measured = self.capacity(heads_BND, loss.total, heads_next_BND)
         metrics = {f"capacity_{name}": value for name, value in measured.items()}
         return LossOutput({**loss.parts, "capacity": capacity}, {**loss.metrics, **detached(metrics)})

@@ -101,6 +101,6 @@ class Charts(nn.Module):
         if self.capacity is None:
             return loss
         other_BND = other_BND if self.needs_other_view else None
-        capacity, measured = self.capacity(heads_BND, loss.total.detach(), other_BND)
+        capacity, measured = self.capacity(heads_BND, loss.total, other_BND)
         metrics = detached({f"capacity_{name}": value for name, value in measured.items()})
         return LossOutput({**loss.parts, "capacity": capacity}, {**loss.metrics, **metrics})

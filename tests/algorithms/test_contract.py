@@ -11,6 +11,7 @@ import torch
 
 from manicap.algorithms import METHODS, find_method
 from manicap.algorithms.base import Batch, MethodContext
+from manicap.algorithms.cpc import CPCSettings
 from manicap.atari.protocol import FIXED
 from manicap.atari.splits import Part
 from manicap.core.config import write_toml
@@ -69,6 +70,20 @@ def test_the_loss_is_a_finite_scalar_and_its_parts_add_up(name, make_batch):
         by_hand += float(part.detach())
     assert float(loss.total.detach()) == pytest.approx(by_hand, rel=1e-6)
     assert not any(isinstance(value, torch.Tensor) and value.requires_grad for value in loss.metrics.values())
+
+
+def test_only_the_supervised_method_needs_labels():
+    assert [name for name, method in METHODS.items() if method.needs_labels] == ["supervised"]
+
+
+@pytest.mark.parametrize("name", ["cpc", "dim", "global-t-dim", "pixel-pred", "random-cnn", "supervised"])
+def test_one_head_is_built_where_one_is_used(name):
+    assert build(name).head.num_heads == 1
+
+
+def test_cpc_predicts_from_one_step_ahead_to_the_last():
+    for first, ok in ((1, True), (2, True), (3, False)):
+        assert (CPCSettings(sequence_frames=3, first_step=first).problems() == []) == ok
 
 
 @pytest.mark.parametrize("name", TRAINED)

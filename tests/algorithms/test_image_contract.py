@@ -12,6 +12,7 @@ from manicap.core.config import check_config, write_toml
 from manicap.core.errors import UserError
 from manicap.domains.images.config import ImageConfig
 from manicap.losses.redundancy import barlow_twins
+from manicap.nn.heads import Heads
 from manicap.train.config_file import read_run_config
 from tests.algorithms.small import IMAGES
 from tests.algorithms.small_images import build_small, make_views, small_image_settings
@@ -162,14 +163,18 @@ def test_mmcr_takes_more_views():
 
 
 def test_the_target_follows_by_the_momentum():
-    # m = 1 - (1 - 0.5)(cos(pi/2) + 1)/2 = 0.75 halfway: a quarter of the way from 0 to the network's weight.
-    method = build_small("byol", momentum=0.5)
-    before = method.encoder.resnet.conv1.weight.detach().clone()
-    method.target.encoder.resnet.conv1.weight.zero_()
-    method.after_step(0.5)
-    torch.testing.assert_close(method.target.encoder.resnet.conv1.weight, before / 4, rtol=1e-6, atol=0)
-    method.after_step(1.0)  # at the end of a run it stands still
-    torch.testing.assert_close(method.target.encoder.resnet.conv1.weight, before / 4, rtol=1e-6, atol=0)
+    # m = 1 - (1 - 0.2)(cos(pi/2) + 1)/2 = 0.6 halfway: 0.4 of the way from 0 to the network's weight.
+    method = build_small("byol", momentum=0.2)
+    networks = (method.encoder.resnet.conv1.weight, method.charts.heads.output.weight)
+    targets = (method.target.encoder.resnet.conv1.weight, method.target.heads.output.weight)
+    before = [weight.detach().clone() for weight in networks]
+    for target in targets:
+        target.zero_()
+    for progress in (0.5, 1.0):  # at the end of a run it stands still
+        method.after_step(progress)
+        for weight, network, target in zip(before, networks, targets, strict=True):
+            torch.testing.assert_close(target, 0.4 * weight, rtol=1e-6, atol=0)
+            assert torch.equal(network, weight)
 
 
 def test_all_wrong_settings_are_told_together():
@@ -190,6 +195,17 @@ def test_a_batch_of_one_is_refused(name):
     method = build_small(name)
     with pytest.raises(ValueError, match="batch normalisation needs at least 2 images in each process's batch, got 1"):
         method.loss(make_views(method, size=1))
+    assert method.loss(make_views(method, size=2)).total.isfinite()
+
+
+@pytest.mark.parametrize("name", IMAGES)
+def test_hidden_layers_are_normalised_over_the_batch(name):
+    # Algorithm 3 of arXiv 2405.13848, and the code of every one of these methods.
+    heads = [
+        module for module in build_small(name).modules() if isinstance(module, Heads) and module.hidden is not None
+    ]
+    assert heads != []
+    assert all(isinstance(each.norm, torch.nn.BatchNorm1d) for each in heads)
 
 
 def test_images_of_another_size_are_refused():

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, softplus
 
 from manicap.algorithms import METHODS
@@ -104,9 +104,25 @@ def global_t_dim(method: Method, x_t: Tensor, x_next: Tensor) -> Tensor:
     return cross_entropy(method.predictor(o_t) @ o_next.t(), torch.arange(B))
 
 
+def gru(network: nn.GRU, x: Tensor) -> Tensor:
+    """A sequence [T, D] through the layers, step by step (arXiv 1406.1078, with torch's two biases)."""
+    for layer in range(network.num_layers):
+        names = (f"{kind}_l{layer}" for kind in ("weight_ih", "weight_hh", "bias_ih", "bias_hh"))
+        from_input, from_state, input_bias, state_bias = (getattr(network, name) for name in names)
+        state, states = torch.zeros(network.hidden_size, dtype=x.dtype), []
+        for each in x:
+            inputs = (from_input @ each + input_bias).chunk(3)
+            recurrent = (from_state @ state + state_bias).chunk(3)
+            reset, keep = ((a + b).sigmoid() for a, b in zip(inputs[:2], recurrent[:2], strict=True))
+            state = (1 - keep) * (inputs[2] + reset * recurrent[2]).tanh() + keep * state
+            states.append(state)
+        x = torch.stack(states)
+    return x
+
+
 def cpc(method: Method, *frames: Tensor) -> Tensor:
     z = torch.stack([head_outputs(method.head, nature(method.encoder, x)[1])[:, 0] for x in frames], 1)
-    context, _ = method.context_network(z)
+    context = torch.stack([gru(method.context_network, sequence) for sequence in z])
     T, losses = len(frames), []
     for k in (2, 5):  # from first_step 2 by 3 to the end of 7 frames
         candidates = [(b, t) for b in range(B) for t in range(k, T)]

@@ -19,6 +19,7 @@ from manicap.losses.redundancy import barlow_twins
 from manicap.losses.regression import negative_cosine
 from manicap.losses.tico import covariance_contrast
 from manicap.losses.variance import covariance_penalty, invariance, variance_hinge
+from tests.algorithms.small_images import build_small, make_views
 
 WORLD, B = 2, 6
 Loss = Callable[[Tensor, Tensor], Tensor]
@@ -89,6 +90,9 @@ def work(rank: int, directory: str) -> None:
     # One sample here and one there are a batch of two.
     one = [x.detach()[rows][:1] for x in inputs()]
     results["one each"] = tuple(LOSSES[name](*one) for name in ("nt_xent", "mmcr"))
+    method = build_small("mmcr")
+    bound = method.loss(make_views(method, size=3, seed=rank)).metrics["capacity_bound"]
+    results["bound"] = (torch.tensor(bound),)
     torch.save(results, f"{directory}/{rank}.pt")
     dist.destroy_process_group()
 
@@ -128,6 +132,12 @@ def test_a_sample_on_each_process_is_enough(results: list[dict[str, tuple[Tensor
     for place, name in enumerate(("nt_xent", "mmcr")):
         values = torch.stack([result["one each"][place] for result in results])
         torch.testing.assert_close(values.mean(), LOSSES[name](*two), rtol=1e-12, atol=0)
+
+
+def test_the_bound_of_mmcr_counts_the_samples_of_all_processes(results: list[dict[str, tuple[Tensor, ...]]]) -> None:
+    # sqrt(n min(n, D)) of n = 2 x 3 samples and D = 8 units.
+    for result in results:
+        torch.testing.assert_close(result["bound"][0], torch.tensor(6.0))
 
 
 def test_rows_need_not_be_contiguous_and_stay_as_they_are(results: list[dict[str, tuple[Tensor, ...]]]) -> None:
