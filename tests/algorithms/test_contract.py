@@ -76,6 +76,10 @@ def test_only_the_supervised_method_needs_labels():
     assert [name for name, method in METHODS.items() if method.needs_labels] == ["supervised"]
 
 
+def test_methods_that_see_single_frames_ask_for_single_frames():
+    assert {name for name in TRAINED if build(name).frames_per_sample == 1} == {"dim", "supervised", "vae"}
+
+
 @pytest.mark.parametrize("name", ["cpc", "dim", "global-t-dim", "pixel-pred", "random-cnn", "supervised"])
 def test_one_head_is_built_where_one_is_used(name):
     assert build(name).head.num_heads == 1

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from manicap.algorithms import METHODS
-from manicap.algorithms.base import MethodContext
+from manicap.algorithms.base import Batch, MethodContext
 from manicap.algorithms.image_base import view_features
 from manicap.core.config import check_config, write_toml
 from manicap.core.errors import UserError
@@ -16,6 +16,8 @@ from manicap.nn.heads import Heads
 from manicap.train.config_file import read_run_config
 from tests.algorithms.small import IMAGES
 from tests.algorithms.small_images import build_small, make_views, small_image_settings
+from tests.literal import mmcr, norm
+from tests.literal_networks import head_outputs
 
 
 def train(method, steps, first_step=0):
@@ -153,6 +155,18 @@ def test_one_head_is_the_plain_method_exactly(name):
     expected, got = plain.loss(batch), one_head.loss(batch)
     assert expected.parts.keys() == got.parts.keys()
     assert torch.equal(expected.total, got.total)
+
+
+def test_the_capacity_of_simclr_ua_is_that_of_the_first_view():
+    method = build_small("simclr-ua", epsilon=0.01).double()
+    batch = Batch(make_views(method).frames_BTCHW.double())
+    with torch.no_grad():
+        features = [method.encoder(view).features_BF for view in batch.frames_BTCHW.unbind(1)]
+        outputs = [head_outputs(method.charts.heads, each) for each in features]
+        norms = [-float(mmcr(norm(each))) for each in outputs]
+        measured = method.loss(batch).metrics["capacity_norm"]
+    assert abs(norms[0] - norms[1]) > 1e-3
+    assert float(measured) == pytest.approx(norms[0], rel=1e-5)
 
 
 def test_mmcr_takes_more_views():
