@@ -176,9 +176,10 @@ def test_mmcr_takes_more_views():
     method.loss(batch).total.backward()
 
 
-def test_the_target_follows_by_the_momentum():
+@pytest.mark.parametrize("name", ["byol", "tico"])
+def test_the_target_follows_by_the_momentum(name):
     # m = 1 - (1 - 0.2)(cos(pi/2) + 1)/2 = 0.6 halfway: 0.4 of the way from 0 to the network's weight.
-    method = build_small("byol", momentum=0.2)
+    method = build_small(name, momentum=0.2)
     networks = (method.encoder.resnet.conv1.weight, method.charts.heads.output.weight)
     targets = (method.target.encoder.resnet.conv1.weight, method.target.heads.output.weight)
     before = [weight.detach().clone() for weight in networks]
