@@ -1,8 +1,11 @@
 """The settings that a method has by default and in its presets: its paper's, written down a second time."""
 
+from dataclasses import dataclass
+
 import pytest
 
 from manicap.algorithms import METHODS
+from manicap.algorithms.two_view import TwoViewSettings
 
 ST_DIM = {"encoder": "nature", "units": 256}  # arXiv 1906.08226
 ATLAS = {"encoder": "nature", "num_heads": 4, "units": 4096, "unbalance_weight": 0.1}  # arXiv 2405.13848, Table 3
@@ -85,3 +88,14 @@ def test_the_standard_preset_is_narrower_heads_on_atari_and_resnet_18_on_images(
     changed |= {"units": 512} if name.startswith(("dim-c", "dim-ua")) else {}
     expected = DEFAULTS[name] | changed
     assert chosen(METHODS[name].settings_type.preset("standard"), expected) == expected
+
+
+@pytest.mark.parametrize(("units", "hidden", "expected"), [(1000, 3, (256, 1)), (200, 400, (200, 100))])
+def test_quick_heads_are_a_quarter_as_wide_but_not_narrower_than_256_units(units, hidden, expected):
+    @dataclass(frozen=True)
+    class Own(TwoViewSettings):
+        units: int = units
+        hidden_units: int = hidden
+
+    quick = Own.preset("quick")
+    assert (quick.units, quick.hidden_units) == expected
