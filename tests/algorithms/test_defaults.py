@@ -90,11 +90,11 @@ def test_the_standard_preset_is_narrower_heads_on_atari_and_resnet_18_on_images(
     assert chosen(METHODS[name].settings_type.preset("standard"), expected) == expected
 
 
-@pytest.mark.parametrize(("units", "hidden", "expected"), [(1000, 3, (256, 1)), (200, 400, (200, 100))])
-def test_quick_heads_are_a_quarter_as_wide_but_not_narrower_than_256_units(units, hidden, expected):
+@pytest.mark.parametrize(("output", "hidden", "expected"), [(1000, 3, (256, 1)), (200, 400, (200, 100))])
+def test_quick_heads_are_a_quarter_as_wide_but_not_narrower_than_256_units(output, hidden, expected):
     @dataclass(frozen=True)
     class Own(TwoViewSettings):
-        units: int = units
+        units: int = output
         hidden_units: int = hidden
 
     quick = Own.preset("quick")
