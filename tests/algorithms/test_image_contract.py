@@ -205,6 +205,11 @@ def test_all_wrong_settings_are_told_together():
         assert line in str(told.value)
 
 
+def test_as_many_heads_as_units_are_allowed_and_no_units_are_one_mistake():
+    assert small_image_settings("simclr-c+", num_heads=8, units=8).problems() == []
+    assert small_image_settings("simclr-c+", num_heads=2, units=0).problems() == []  # its range says what is wrong
+
+
 @pytest.mark.parametrize("name", IMAGES)
 def test_a_batch_of_one_is_refused(name):
     method = build_small(name)
