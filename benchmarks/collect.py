@@ -111,7 +111,7 @@ def main(options: Options) -> None:
         print(f"collection, {options.workers} workers, hashing included: {rate:.0f} steps/s in {seconds:.1f} s")
         print(f"ratio to {options.workers} x one bare loop: {rate / (options.workers * bare):.2f}  (target: 0.85)")
         print(f"ratio to {options.workers} bare loops at the same time: {rate / together:.2f}")
-        print(f"highest resident memory of a worker: {memory.peak:.0f} MB  (target: 400 MB)")
+        print(f"highest resident memory of a worker: {memory.peak:.0f} MB  (target: 100 MB)")
 
         probe = StoreConfig(options.game, options.split_steps, purpose="probe")
         store = collect(probe, scratch, options.workers)

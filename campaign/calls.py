@@ -11,7 +11,7 @@ from manicap.algorithms.base import Settings
 from tests.algorithms.small import SMALL, TRAINED
 from tests.algorithms.small_images import small_image_settings
 
-FIXTURES = ("pictures", "cifar10", "grid.toml", "images.toml", "points.npy")
+FIXTURES = ("pictures", "cifar10", "grid.toml", "images.toml", "points.npy", "old store")
 """Made by the workshop, not by a call."""
 
 PLAY = "--game pong --collect-steps 260 --lanes 4 --batch-size 4 --max-steps 4"
@@ -181,6 +181,11 @@ _ALL = [
     _call("data list", "data list", "collect pong, collect probe"),
     _call("data verify", "data verify", "collect pong, collect probe"),
     _call("data splits", "data splits data/pong/*", "collect probe"),
+    _call("convert old", "data convert", "old store, collect probe"),
+    _call("export npz", "data export data/pong/* --format npz --force", "collect probe"),
+    _call("export mp4", "data export data/pong/* --force", "collect probe"),
+    _call("push store", "data push data/pong/* --data-dir memory://campaign", "collect probe"),
+    _call("pull stores", "data pull --data-dir memory://campaign"),
     _call("data remove", "data remove data/pong/*", "collect probe"),
     _call("annotations list", "annotations list pong --annotation-set ari-2020"),
     _call("annotations verify", "annotations verify pong --steps 20"),

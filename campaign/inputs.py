@@ -89,8 +89,8 @@ class Inputs:
 
 
 def _may_go(line: str, call: Call) -> bool:
-    """A run that was resumed to its end needs no checkpoints any more."""
-    return call.command == "data remove" or "/checkpoints/" in line
+    """A run that was resumed to its end needs no checkpoints any more, a compressed store no array of frames."""
+    return call.command in ("data remove", "data convert") or "/checkpoints/" in line
 
 
 def malform(trial: Trial, call: Call, usual: tuple[str, ...]) -> tuple[list[str], list[str], list[str]]:

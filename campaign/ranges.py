@@ -9,6 +9,7 @@ from typing import Any
 MAY_BE_ZERO = {
     "seed": "a seed",
     "seeds": "seeds",
+    "episode": "lives are counted from 0",
     "retries": "a failed cell need not be tried again",
     "only": "numbers of trials",
 }
@@ -17,14 +18,14 @@ MAY_BE_NEGATIVE = {
     "best_epoch": "-1 is none",
     "target_ratio": "",
 }
-POSITIVE = ("learning_rate", "temperature", "neighbor_temperature", "clip_gradient_norm", "std")
+POSITIVE = ("learning_rate", "temperature", "neighbor_temperature", "clip_gradient_norm", "std", "fps")
 """Floats that must not be 0."""
 GAMES = ("pong",)
 """Of the games there are, those that nonsense may hit upon."""
 NAMES = (
     "game", "method", "methods", "annotation_set", "dataset", "datasets", "recipe", "encoder", "stem", "policy",
     "baseline", "shape", "protocol", "probe", "probe_input", "preset", "device", "precision", "weights", "purpose",
-    "executor", "metric", "sinks", "probe_features",
+    "executor", "metric", "sinks", "probe_features", "format",
 )  # fmt: skip
 """Words that must be one of a known few."""
 

@@ -13,6 +13,7 @@ from campaign.calls import CALLS, GRID, IMAGE_GRID, Call
 from campaign.child import Request, Strike
 from campaign.forking import Ended, ForkServer
 from campaign.trees import Tree, copy_tree, read_tree
+from tests.atari.old_store import write_small_old_store
 from tests.image_folder import write_image_folder
 from tests.images.files import CIFAR10, write_cifar10
 
@@ -113,6 +114,10 @@ def _cifar10(path: Path) -> None:
     write_cifar10(path / "data" / "cifar10")
 
 
+def _old_store(path: Path) -> None:
+    write_small_old_store(path / "data")
+
+
 def _points(path: Path) -> None:
     path.mkdir(parents=True)
     angles = np.linspace(0, 2 * np.pi, 60, endpoint=False)
@@ -128,6 +133,7 @@ _FIXTURES: dict[str, Callable[[Path], None]] = {
     "pictures": _pictures,
     "cifar10": _cifar10,
     "points.npy": _points,
+    "old store": _old_store,
     "grid.toml": functools.partial(_text, "grid.toml", GRID),
     "images.toml": functools.partial(_text, "images.toml", IMAGE_GRID),
 }

@@ -12,11 +12,13 @@ from manicap.atari.annotations import annotations, sets_with
 from manicap.atari.games import GAMES, Game, find_game
 from manicap.atari.protocol import find_protocol
 from manicap.atari.store import StoreConfig
+from manicap.atari.views import GRAY, Side, Stack, View
 from manicap.core.config import checked, from_dict, to_dict
 from manicap.core.errors import UserError, unknown_choice
 from manicap.core.paths import DATA_DIR, RUNS_DIR
 from manicap.core.ranges import PlaySteps, Seed, Seeds, Threads, Width
 from manicap.core.registry import allow_plugins
+from manicap.core.remote import local_directory
 from manicap.diagnostics.runs import RunDiagnosis
 from manicap.diagnostics.training import measure_batch
 from manicap.domains.atari.stores import collected
@@ -57,6 +59,9 @@ def evaluate(
     seed: Seed = 0,
     width: Width | None = None,
     input: InputKind = "uint8",
+    colour: bool = False,
+    stack: Stack = 1,
+    size: tuple[Side, Side] | None = None,
     floors: Floors | None = None,
     cache_dir: Path | str | None = None,
     data_dir: Path | str = DATA_DIR,
@@ -83,6 +88,9 @@ def evaluate(
         seed: Random seed of the splits, the probe and the projection.
         width: Project the features to this many dimensions by a seeded random orthogonal map; games only.
         input: Frames as `uint8`, `float` (in [0, 1]) or `normalized` (from -1 to 1).
+        colour: Show it red, green and blue instead of gray; games only, like the next two.
+        stack: Show it the last frames of the life, this many, oldest first, as channels.
+        size: Height and width to shrink frames to, by area. Most agents see `stack=4, size=(84, 84)`.
         floors: What to compare with: names (`majority`; on games also `pixels`), or a dict from a name to one of these,
             to another encoder, which is probed in the same way, or to an `Evaluation`. By default all names.
         cache_dir: Where to cache features; they are not cached if omitted.
@@ -94,7 +102,7 @@ def evaluate(
         floors = ("majority", "pixels") if with_pixels else ("majority",)
     probe = probe or ("ridge" if dataset is None else "linear")
     named = {name: _frozen(floor, input) for name, floor in _name_floors(floors, dataset is None).items()}
-    frozen = _frozen(encoder, input)
+    frozen, view = _frozen(encoder, input), View(colour, stack, size)
     if not isinstance(frozen, FrameEncoder):
         raise UserError(f"the encoder must be a function from frames to features, got {type(encoder).__name__}")
     allow_plugins([probe] if isinstance(probe, str) else [])
@@ -103,7 +111,9 @@ def evaluate(
             raise UserError("give only one of game, bench and dataset")
         if width is not None:
             raise UserError("width is for games only: features of images are not projected")
-        return _on_images(frozen, dataset, probe, protocol or "clean", seed, named, Path(data_dir), quiet)
+        if view != GRAY:
+            raise UserError("colour, stack and size are for games only: images are shown as they are")
+        return _on_images(frozen, dataset, probe, protocol or "clean", seed, named, local_directory(data_dir), quiet)
     entry = None if game is None else find_game(game)
     if bench is None:
         # Report mistakes before minutes of play.
@@ -111,10 +121,12 @@ def evaluate(
         annotations(entry, annotation_set)
         if isinstance(probe, str):
             find_probe(probe, steps)
-        store = collected(StoreConfig(entry.name, steps, 0, "probe"), Path(data_dir), quiet=quiet)
-        bench = PlayBench(store, rules.name, annotation_set, seed)
+        store = collected(StoreConfig(entry.name, steps, 0, "probe"), local_directory(data_dir), quiet=quiet)
+        bench = PlayBench(store, rules.name, annotation_set, seed, view)
     else:
         _require_same_bench(bench, entry, protocol, {"annotation_set": annotation_set, "steps": steps, "seed": seed})
+        if view not in (GRAY, bench.view):
+            raise UserError(f"the bench shows frames as {bench.view}, not {view}: set it when creating the bench")
     extraction = Extraction(None if cache_dir is None else Path(cache_dir), width=width, quiet=quiet)
     return bench.evaluate(frozen, probe, floors=named, extraction=extraction)
 
@@ -206,7 +218,7 @@ def pretrain(
     """
     config = build_config(method, preset, domain, settings)
     run_dir = Path(runs_dir) / (name or config.run_name)
-    return train_run(config, run_dir, execution, Path(data_dir), observe=measure_batch)
+    return train_run(config, run_dir, execution, local_directory(data_dir), observe=measure_batch)
 
 
 def run(
@@ -243,7 +255,7 @@ def run(
     shared = {key: getattr(config, key) for key in found.shared_fields}
     values = {**to_dict(found.preset_evaluation(preset)), **shared, **(evaluation or {})}
     probed = from_dict(found.evaluation_type, values, source="evaluation")
-    places = (Path(runs_dir), Path(data_dir))
+    places = (Path(runs_dir), local_directory(data_dir))
     dirs = run_job(config, probed, seeds, execution, *places, options=found.options_type(), show=write_page)
     return [RunResult.read(path / "result.json") for path in dirs]
 
@@ -276,7 +288,7 @@ def compare(
     allow_plugins(_texts(*evaluation.values()))
     asked = evaluation_of(dirs, evaluation)
     probed = from_dict(type(asked), {**to_dict(asked), **evaluation}, source="compare")
-    return compare_runs(dirs, probed, metric, baseline, allow_mismatch, Path(data_dir), threads, quiet)
+    return compare_runs(dirs, probed, metric, baseline, allow_mismatch, local_directory(data_dir), threads, quiet)
 
 
 def diagnose(
@@ -301,7 +313,7 @@ def diagnose(
     """
     domain = find_domain(FinishedRun(Path(run)).config.domain)
     asked: Any = from_dict(domain.diagnosis_type, config, source="diagnose")
-    return diagnose_run(Path(run), asked, Path(data_dir), threads, quiet)
+    return diagnose_run(Path(run), asked, local_directory(data_dir), threads, quiet)
 
 
 def load(run: Path | str) -> FinishedRun:

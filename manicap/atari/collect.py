@@ -5,6 +5,9 @@
 Lanes are processes, not threads, because ALE holds the GIL while it plays. The store is built in a hidden directory
 beside its final location and renamed when complete. A lock makes a second collector of the same store wait and then use
 the first one's copy; the next collector removes what a killed one left behind.
+
+A data directory may be a URL (`manicap.core.remote`): then the store is downloaded instead if it is there, and uploaded
+otherwise.
 """
 
 import contextlib
@@ -19,17 +22,27 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from manicap.atari.emulator import FRAME_SHAPE, RAM_SIZE
+from manicap.atari.emulator import RAM_SIZE
 from manicap.atari.integrity import open_store, write_stamps
-from manicap.atari.lane_worker import LaneHashes, Policy, play_lane
-from manicap.atari.store import EPISODE, Store, StoreConfig, store_path, write_manifest
+from manicap.atari.lane_worker import Policy, play_lane
+from manicap.atari.leavings import building_path, lock_path, remove_leavings, remove_leavings_if_idle
+from manicap.atari.ram import write_ram
+from manicap.atari.remote import check_writable, fetch_store, keep_uploaded
+from manicap.atari.screens import NUM_PAIRS, SHADES
+from manicap.atari.store import EPISODE, STEP, Store, StoreConfig, store_path, write_manifest
 from manicap.core.config import check_config, to_dict
 from manicap.core.errors import Failure, UserError, refused_by_system
 from manicap.core.files import exclusive_lock, publish_directory, require_space
 from manicap.core.progress import Tracker
+from manicap.core.remote import Remote, local_directory, remote_of
+
+BYTES_PER_STEP = 2500
+"""More than any game takes; what is free is compared before anything is played."""
 
 
 class CollectionError(Failure):
@@ -47,10 +60,12 @@ def collect(
 
         store = manicap.collect(manicap.StoreConfig("pong", steps=2_400))
         store.frames[0], store.ram[0]        # uint8 [210, 160] and [128]
+        store.steps["action"][0]             # what was played from that frame
 
     Args:
         config: Game, steps, seed and lanes.
-        data_dir: Where stores are kept.
+        data_dir: Where stores are kept: a directory, or a URL such as `s3://bucket/manicap`, of which a local cache
+            holds copies.
         workers: Number of processes that play; one per core if absent.
         policy: Maps the gray frame (uint8 [210, 160]) to an index into the game's minimal action set; random play if
             absent. It is called in this process, one lane after the other, and requires its own name in
@@ -66,40 +81,49 @@ def collect(
             if policy is None
             else "a policy of your own needs a name of its own: StoreConfig(..., policy='my-agent')"
         )
-    final = store_path(config, Path(data_dir))
+    directory = local_directory(data_dir)
+    remote = remote_of(directory)
+    store = _open_or_build(config, directory, remote, workers or os.cpu_count() or 1, policy, quiet)
+    if remote is not None:
+        keep_uploaded(store, remote, quiet)
+    return store
+
+
+def _open_or_build(
+    config: StoreConfig, data_dir: Path, remote: Remote | None, workers: int, policy: Policy | None, quiet: bool
+) -> Store:
+    final = store_path(config, data_dir)
     if final.is_dir():
-        return open_store(final)
+        store = open_store(final)
+        remove_leavings_if_idle(store)
+        return store
     try:
-        with exclusive_lock(final.parent / f".{final.name}.lock", on_wait=lambda: _say_waiting(final, quiet)):
+        with exclusive_lock(lock_path(final), on_wait=lambda: _say_waiting(final, quiet)):
+            remove_leavings(final)
             if final.is_dir():
                 return open_store(final)
-            for leaving in final.parent.glob(f".{final.name}.building-*"):
-                shutil.rmtree(leaving, ignore_errors=True)
-            _build(config, final, workers or os.cpu_count() or 1, policy, quiet)
+            if remote is None or not fetch_store(remote, final, quiet):
+                if remote is not None:
+                    check_writable(remote, data_dir)
+                _build(config, final, workers, policy, quiet)
     except OSError as error:
         raise refused_by_system(f"cannot collect into {data_dir}", error) from error
     return open_store(final)
 
 
 def _build(config: StoreConfig, final: Path, workers: int, policy: Policy | None, quiet: bool) -> None:
-    needed = config.steps * (FRAME_SHAPE[0] * FRAME_SHAPE[1] + RAM_SIZE)
-    require_space(final.parent, needed, f"{config.steps:,} steps of {config.game}")
-    scratch = final.parent / f".{final.name}.building-{os.getpid()}"
+    require_space(final.parent, config.steps * BYTES_PER_STEP, f"{config.steps:,} steps of {config.game}")
+    scratch = building_path(final)
     scratch.mkdir()
     try:
-        _allocate(scratch / "frames.npy", (config.steps, *FRAME_SHAPE))
-        _allocate(scratch / "ram.npy", (config.steps, RAM_SIZE))
         with Tracker(f"collecting {config.game}", config.steps, "steps", quiet) as tracker:
             if policy is None:
-                hashes = _play_in_processes(config, scratch, workers, tracker)
+                _play_in_processes(config, scratch, workers, tracker)
             else:
-                hashes = {
-                    lane: play_lane(config, lane, scratch, policy, tracker.advance) for lane in range(config.lanes)
-                }
-        num_episodes = _join_episodes(config, scratch)
-        lanes = [hashes[lane] for lane in range(config.lanes)]
-        known = {"frames.npy": [lane.frames for lane in lanes], "ram.npy": [lane.ram for lane in lanes]}
-        write_manifest(scratch, config, num_episodes, known)
+                for lane in range(config.lanes):
+                    play_lane(config, lane, scratch, policy, tracker.advance)
+        num_episodes = join_lanes(config, scratch)
+        write_manifest(scratch, config, num_episodes)
         write_stamps(scratch)
         publish_directory(scratch, final)
     except BaseException:
@@ -107,24 +131,35 @@ def _build(config: StoreConfig, final: Path, workers: int, policy: Policy | None
         raise
 
 
-def _allocate(path: Path, shape: tuple[int, ...]) -> None:
-    """Create an .npy file with its blocks reserved, so that a full disk is noticed now and not after half an hour."""
-    array = np.lib.format.open_memmap(path, mode="w+", dtype=np.uint8, shape=shape)
-    size = array.offset + array.nbytes
-    del array
-    with path.open("r+b") as file:
-        try:
-            os.posix_fallocate(file.fileno(), 0, size)
-        except OSError as error:
-            free = shutil.disk_usage(path.parent).free
-            raise OSError(
-                error.errno, f"{error.strerror}: the store needs {size / 1e6:.0f} MB and {free / 1e6:.0f} MB are free"
-            ) from error
+def join_lanes(config: StoreConfig, directory: Path) -> int:
+    """Make the files of a store of those of its lanes; returns the number of lives."""
+    lanes = range(config.lanes)
+    sizes = [(directory / f"frames-{lane}").stat().st_size for lane in lanes]
+
+    def parts(name: str, dtype: Any) -> list[NDArray[Any]]:
+        return [np.fromfile(directory / f"{name}-{lane}", dtype) for lane in lanes]
+
+    steps, episodes, ram = parts("steps", STEP), parts("episodes", EPISODE), parts("ram", np.uint8)
+    colours = [table.reshape(-1, NUM_PAIRS, 2) for table in parts("colours", np.uint8)]
+    for lane in lanes:
+        steps[lane]["offset"] += sum(sizes[:lane])
+        own = steps[lane]["table"] < SHADES
+        steps[lane]["table"][own] += sum(map(len, colours[:lane]))
+    np.save(directory / "steps.npy", np.concatenate(steps))
+    write_ram(directory / "ram.zst", np.concatenate(ram).reshape(-1, RAM_SIZE))
+    np.save(directory / "episodes.npy", np.concatenate(episodes))
+    np.save(directory / "colours.npy", np.concatenate(colours))
+    with (directory / "frames.zst").open("wb") as joined:
+        for lane in lanes:
+            with (directory / f"frames-{lane}").open("rb") as part:
+                shutil.copyfileobj(part, joined, 1 << 20)
+            (directory / f"frames-{lane}").unlink()  # so that the disk holds the frames of one lane twice, not of all
+    for path in directory.glob("*-*"):
+        path.unlink()
+    return sum(map(len, episodes))
 
 
-def _play_in_processes(
-    config: StoreConfig, directory: Path, num_workers: int, tracker: Tracker
-) -> dict[int, LaneHashes]:
+def _play_in_processes(config: StoreConfig, directory: Path, num_workers: int, tracker: Tracker) -> None:
     """Run `num_workers` processes, each fed the next lane by a thread; the first failure ends all of them."""
     lanes: queue.SimpleQueue[int] = queue.SimpleQueue()
     for lane in range(config.lanes):
@@ -140,7 +175,8 @@ def _play_in_processes(
     try:
         futures = [pool.submit(worker.play_all, lanes, report) for worker in workers]
         done, _ = wait(futures, return_when=FIRST_EXCEPTION)
-        return {lane: hashes for future in done for lane, hashes in future.result().items()}
+        for future in done:
+            future.result()
     finally:
         for worker in workers:
             worker.process.kill()
@@ -159,16 +195,15 @@ class _Worker:
         self.process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True, bufsize=1)
         self.game = config.game
 
-    def play_all(self, lanes: "queue.SimpleQueue[int]", report: Callable[[int], None]) -> dict[int, LaneHashes]:
-        hashes: dict[int, LaneHashes] = {}
+    def play_all(self, lanes: "queue.SimpleQueue[int]", report: Callable[[int], None]) -> None:
         while True:
             try:
                 lane = lanes.get_nowait()
             except queue.Empty:
-                return hashes
-            hashes[lane] = self._play(lane, report)
+                return
+            self._play(lane, report)
 
-    def _play(self, lane: int, report: Callable[[int], None]) -> LaneHashes:
+    def _play(self, lane: int, report: Callable[[int], None]) -> None:
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         assert self.process.stderr is not None
@@ -176,8 +211,8 @@ class _Worker:
             self.process.stdin.write(f"{lane}\n")
         for line in self.process.stdout:
             match line.split(" ", 2):
-                case ["done", frames, ram]:
-                    return LaneHashes(frames, ram.strip())
+                case ["done\n"]:
+                    return
                 case ["error", number, reason]:
                     raise OSError(int(number), f"lane {lane}: {reason.strip()}")
                 case [rows]:
@@ -187,17 +222,6 @@ class _Worker:
         complaint = self.process.stderr.read().strip().splitlines()[-1:]
         reason = "".join(f" ({line})" for line in complaint)
         raise CollectionError(f"lane {lane} of {self.game} {cause}{reason}; nothing was kept: collect it again")
-
-
-def _join_episodes(config: StoreConfig, directory: Path) -> int:
-    parts = [directory / f"episodes-{lane}.npy" for lane in range(config.lanes)]
-    episodes = np.concatenate([np.load(part) for part in parts])
-    assert episodes.dtype == EPISODE
-    assert episodes["length"].sum() == config.steps
-    np.save(directory / "episodes.npy", episodes)
-    for part in parts:
-        part.unlink()
-    return len(episodes)
 
 
 def _say_waiting(final: Path, quiet: bool) -> None:

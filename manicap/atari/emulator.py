@@ -5,8 +5,9 @@ Reset:  1 to 30 raw no-op frames after a new game; after a lost life, one no-op 
 Step:   one action for 4 raw frames; the frame is the maximum of the last two gray screens; the RAM is read after
         the last one. No sticky actions. A lost life ends the episode.
 
-Grayscale is ALE's own luminance, taken before the maximum (as in gymnasium's AtariPreprocessing), whereas the 2019
-code took the maximum in RGB and then OpenCV's weights: positions are the same, some shades differ by a few levels.
+Screens are read as palette indices, from which gray and colour follow. Grayscale is ALE's own luminance, taken before
+the maximum (as in gymnasium's AtariPreprocessing), whereas the 2019 code took the maximum in RGB and then OpenCV's
+weights: positions are the same, some shades differ by a few levels.
 """
 
 from pathlib import Path
@@ -16,6 +17,7 @@ from ale_py import Action, ALEInterface, LoggerMode, roms
 from numpy.typing import NDArray
 
 from manicap.atari.games import Game
+from manicap.atari.palette import GRAY
 from manicap.core.errors import UserError
 from manicap.core.seeding import numpy_generator, stream_seed
 
@@ -46,8 +48,7 @@ def open_ale(game: Game, seed: int) -> ALEInterface:
 
 
 class Lane:
-    """A stream of lives of one game. Each step writes the new state into `frame` and `ram`, which callers may replace
-    with their own arrays.
+    """A stream of lives of one game. Each step writes the new state into `screens` and `ram`.
 
     Everything random in lane i under seed s comes from the stream (s, game, purpose, i): what a lane plays
     does not depend on other lanes or on the process it runs in.
@@ -58,13 +59,22 @@ class Lane:
         self.rng = numpy_generator(seed, *name)
         self.ale = open_ale(game, stream_seed(seed, *name, "ale") % 2**31)
         self.actions: list[Action] = self.ale.getMinimalActionSet()
-        self.frame: Bytes = np.zeros(FRAME_SHAPE, np.uint8)
+        self.screens: Bytes = np.zeros((2, *FRAME_SHAPE), np.uint8)
+        """Palette indices of the last two screens of a step."""
         self.ram: Bytes = np.zeros(RAM_SIZE, np.uint8)
         self.ram_at_end: Bytes = np.zeros(RAM_SIZE, np.uint8)
         """RAM after the step that ended the previous life (the 2019 code pairs it with the next life's first frame)."""
-        self._previous_screen: Bytes = np.zeros(FRAME_SHAPE, np.uint8)
-        self._lives = 0
+        self.reward = 0
+        """Of the last step, the sum over its raw frames."""
+        self.game_over = False
+        """Whether the last step ended the game, and not only a life."""
+        self.lives = 0
         self._has_fire = Action.FIRE in self.actions
+
+    @property
+    def frame(self) -> Bytes:
+        """The gray frame uint8 [210, 160]."""
+        return np.asarray(GRAY[self.screens].max(0))
 
     def random_action(self) -> int:
         """Uniform over 1 .. n-1 of the minimal set: the no-op is excluded, as in the benchmark."""
@@ -76,10 +86,12 @@ class Lane:
         self._fire()
 
     def step(self, action: int) -> bool:
-        """Play one step. Returns True if it ended a life; `frame` and `ram` are then already the next life's first."""
-        self._skip_frames(self.actions[action])
+        """Play one step. True if it ended a life: `screens` and `ram` are then already the next life's first."""
+        self.reward = self._skip_frames(self.actions[action])
+        self.game_over = False
         if not self._life_ended():
             return False
+        self.game_over = self.ale.game_over()
         self.ram_at_end[:] = self.ram
         self._next_life()
         self._fire()
@@ -97,8 +109,9 @@ class Lane:
             self.ale.act(Action.NOOP)
             if self.ale.game_over():
                 self.ale.reset_game()
-        self._lives = self.ale.lives()
-        self.ale.getScreenGrayscale(self.frame)
+        self.lives = self.ale.lives()
+        self.ale.getScreen(self.screens[1])
+        self.screens[0] = self.screens[1]
         self.ale.getRAM(self.ram)
 
     def _fire(self) -> None:
@@ -107,21 +120,20 @@ class Lane:
                 self._skip_frames(action)
                 if self._life_ended():
                     self._next_life()
-        self._lives = self.ale.lives()
+        self.lives = self.ale.lives()
 
     def _life_ended(self) -> bool:
         """Game over, or fewer lives than before (bonus lives only raise the count)."""
-        lost = 0 < self.ale.lives() < self._lives
-        self._lives = self.ale.lives()
+        lost = 0 < self.ale.lives() < self.lives
+        self.lives = self.ale.lives()
         return lost or self.ale.game_over()
 
-    def _skip_frames(self, action: Action) -> None:
-        ale = self.ale
-        for _ in range(FRAME_SKIP - 2):
-            ale.act(action)
-        ale.act(action)
-        ale.getScreenGrayscale(self._previous_screen)
-        ale.act(action)
-        ale.getScreenGrayscale(self.frame)
-        np.maximum(self.frame, self._previous_screen, out=self.frame)
+    def _skip_frames(self, action: Action) -> int:
+        ale, reward = self.ale, 0
+        for _ in range(FRAME_SKIP - 1):
+            reward += ale.act(action)
+        ale.getScreen(self.screens[0])
+        reward += ale.act(action)
+        ale.getScreen(self.screens[1])
         ale.getRAM(self.ram)
+        return reward

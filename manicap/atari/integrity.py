@@ -5,7 +5,7 @@ hashed at the first open and whenever a file has been touched since; `manicap da
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from manicap.atari.emulator import FRAME_SHAPE, RAM_SIZE
-from manicap.atari.store import ARRAYS, EPISODE, FORMAT, MANIFEST, STAMPS, Store
+from manicap.atari.screens import NUM_PAIRS
+from manicap.atari.store import EPISODE, FILES, FORMAT, MANIFEST, SLICE_ROWS, STAMPS, STEP, Store
 from manicap.core.arrays import NOT_AN_ARRAY
 from manicap.core.errors import UserError
 from manicap.core.files import file_stamp, remove_scratch, sha256_slice, sync_file, write_json
@@ -49,20 +50,21 @@ def _inspect(path: Path, always_hash: bool) -> tuple[Store | None, list[str]]:
         return None, [f"there is no directory {path}"]
     try:
         manifest = read_sealed(path / MANIFEST, "manifest", remedy="collect the store again")
-        if manifest["format"] != FORMAT:
-            return None, [f"{MANIFEST} has format {manifest['format']}, this version reads {FORMAT}"]
+        if manifest["format"] not in FILES:
+            known = " and ".join(map(str, sorted(FILES)))
+            return None, [f"{MANIFEST} has format {manifest['format']}, this version reads {known}"]
         store = Store(path, manifest)
-        expected = {name: manifest["files"][name] for name in ARRAYS}
+        expected = {name: manifest["files"][name] for name in store.files}
     except (KeyError, TypeError, UserError):  # all of these mean damage: a sealed manifest has these keys
         return None, [f"{MANIFEST} is {'damaged' if (path / MANIFEST).exists() else 'missing'}"]
 
     faults = [fault for name, entry in expected.items() if (fault := _size_fault(path / name, entry["bytes"]))]
     if faults:
         return None, faults
-    if always_hash or _read_stamps(path) != _stamps(path):
-        faults = _changed_files(path, expected)
+    if always_hash or _read_stamps(path) != _stamps(path, store.files):
+        faults = _changed_files(path, expected, store)
         if not faults:
-            write_stamps(path)
+            write_stamps(path, store.files)
     return store, faults or _array_faults(store)
 
 
@@ -73,45 +75,59 @@ def _size_fault(file: Path, expected: int) -> str | None:
     return None if found == expected else f"{file.name} has {found} bytes, expected {expected}"
 
 
-def _changed_files(path: Path, expected: Mapping[str, Any]) -> list[str]:
+def _changed_files(path: Path, expected: Mapping[str, Any], store: Store) -> list[str]:
     """Hash all slices, on all cores; return one sentence per file that differs from the manifest."""
-    jobs = [(name, start, stop, sha256) for name in expected for start, stop, sha256 in expected[name]["slices"]]
+    jobs = [(name, *entry, place) for name in expected for place, entry in enumerate(expected[name]["slices"])]
     with ThreadPoolExecutor() as pool:  # hashing releases the GIL
         found = pool.map(lambda job: sha256_slice(path / job[0], job[1], job[2]), jobs)
         wrong = [job for job, sha256 in zip(jobs, found, strict=True) if sha256 != job[3]]
     sentences: dict[str, str] = {}
-    for name, start, stop, _ in wrong:
-        sentences.setdefault(name, f"{name} has changed (sha256 of bytes {start} to {stop} is not as in the manifest)")
+    for name, start, stop, _, place in wrong:
+        where = f"bytes {start} to {stop}"
+        if store.format == FORMAT and len(expected[name]["slices"]) > 1:
+            first = place * SLICE_ROWS
+            where += f", rows {first} to {min(first + SLICE_ROWS, len(store)) - 1}"
+        sentences.setdefault(name, f"{name} has changed (sha256 of {where} is not as in the manifest)")
     return list(sentences.values())
 
 
 def _array_faults(store: Store) -> list[str]:
-    """Arrays whose type or shape does not match the config, and lives that are not contiguous."""
+    """Arrays whose type or shape does not match the config, rows without bytes, and lives that are not contiguous."""
     steps, num_episodes = store.config.steps, int(store.manifest["counts"]["episodes"])
-    shapes: dict[str, tuple[np.dtype[Any], tuple[int, ...]]] = {
-        "frames": (np.dtype(np.uint8), (steps, *FRAME_SHAPE)),
-        "ram": (np.dtype(np.uint8), (steps, RAM_SIZE)),
-        "episodes": (EPISODE, (num_episodes,)),
+    shapes: dict[str, tuple[np.dtype[Any], tuple[int | None, ...]]] = {
+        "frames.npy": (np.dtype(np.uint8), (steps, *FRAME_SHAPE)),
+        "steps.npy": (STEP, (steps,)),
+        "ram.npy": (np.dtype(np.uint8), (steps, RAM_SIZE)),
+        "episodes.npy": (EPISODE, (num_episodes,)),
+        "colours.npy": (np.dtype(np.uint8), (None, NUM_PAIRS, 2)),
     }
     faults = []
-    for name, (dtype, shape) in shapes.items():
+    for name in (each for each in store.files if each in shapes):
+        dtype, shape = shapes[name]
         try:
-            array = getattr(store, name)
+            array = np.load(store.path / name, mmap_mode="r")
         except NOT_AN_ARRAY as error:
-            faults.append(f"{name}.npy is not an array ({error})")
+            faults.append(f"{name} is not an array ({error})")
             continue
-        if array.dtype != dtype or array.shape != shape:
-            faults.append(f"{name}.npy holds {array.dtype} {array.shape}, expected {dtype} {shape}")
+        same = len(array.shape) == len(shape) and all(n in (m, None) for n, m in zip(shape, array.shape, strict=True))
+        if array.dtype != dtype or not same:
+            faults.append(f"{name} holds {array.dtype} {array.shape}, expected {dtype} {shape}")
     if faults:
         return faults
     ends = np.cumsum(store.episodes["length"])
     if len(store) != steps or not np.array_equal(store.episodes["start"], np.r_[0, ends[:-1]]) or ends[-1] != steps:
         faults.append(f"the lives in episodes.npy do not add up to {steps} frames, one after the other")
+    if store.format == FORMAT:
+        ends, size = np.cumsum(store.steps["size"]), (store.path / "frames.zst").stat().st_size
+        if len(store.manifest["files"]["ram.zst"]["slices"]) != -(-steps // SLICE_ROWS):
+            faults.append(f"ram.zst does not hold {steps} rows")
+        if not np.array_equal(store.steps["offset"], np.r_[0, ends[:-1]]) or ends[-1] != size:
+            faults.append("the rows in steps.npy do not add up to frames.zst, one after the other")
     return faults
 
 
-def _stamps(path: Path) -> dict[str, dict[str, int]]:
-    return {name: file_stamp(path / name) for name in (*ARRAYS, MANIFEST)}
+def _stamps(path: Path, files: Sequence[str]) -> dict[str, dict[str, int]]:
+    return {name: file_stamp(path / name) for name in (*files, MANIFEST)}
 
 
 def _read_stamps(path: Path) -> Any:
@@ -121,12 +137,12 @@ def _read_stamps(path: Path) -> Any:
         return None
 
 
-def write_stamps(path: Path) -> None:
+def write_stamps(path: Path, files: Sequence[str] = FILES[FORMAT]) -> None:
     """Record files just verified, once they are on disk. In a read-only directory every open hashes them instead."""
     try:
         remove_scratch(path)
-        for name in (*ARRAYS, MANIFEST):
+        for name in (*files, MANIFEST):
             sync_file(path / name)
-        write_json(path / STAMPS, _stamps(path))
+        write_json(path / STAMPS, _stamps(path, files))
     except OSError:
         return

@@ -176,8 +176,5 @@ def _part(store: Store, name: str, episodes: Rows) -> Part:
 
 def _frame_hashes(store: Store, part: Part) -> list[bytes]:
     """128-bit hashes: among a million frames, two different ones collide with a probability below 1e-26."""
-    digests: list[bytes] = []
-    for run in np.split(part.rows, np.flatnonzero(np.diff(part.rows) != 1) + 1):
-        for chunk in store.frame_chunks(int(run[0]), int(run[-1]) + 1):
-            digests += [hashlib.blake2b(frame, digest_size=16).digest() for frame in chunk]
-    return digests
+    chunks = store.frame_chunks(part.rows)
+    return [hashlib.blake2b(frame, digest_size=16).digest() for chunk in chunks for frame in chunk]

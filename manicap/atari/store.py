@@ -1,22 +1,25 @@
 """The frame store: what a collection leaves on disk, and all that later stages see of a game.
 
     data/<game>/<config hash>/
-        frames.npy     uint8 [N, 210, 160]
-        ram.npy        uint8 [N, 128]     the whole RAM, so that labels can be derived with any annotation set
+        frames.zst     the last two screens of every step, each step compressed by itself (see `screens`)
+        steps.npy      (offset, size, table, action, reward, lives, ended) [N]
+        ram.zst        uint8 [N, 128]     the whole RAM, so that labels can be derived with any annotation set
         episodes.npy   (lane, start, length, ram_before) [E]
-        manifest.json  config, versions, counts, sha256 of every file, in slices: its header, then each lane
+        colours.npy    uint8 [T, 128, 2]  pairs of palette indices that odd codes stand for
+        manifest.json  config, versions, counts, sha256 of every file, in slices of 1024 rows
 
 A store is built elsewhere and renamed into place when complete, so a directory with this name is a complete store.
-`manicap.atari.integrity` checks whether it still is.
+`manicap.atari.integrity` checks whether it still is. Format 2, whose frames are an array and which has neither steps
+nor colours, can be read; `manicap data convert` compresses it.
 """
 
 import hashlib
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.metadata import version
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any, Literal
 
@@ -24,16 +27,40 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manicap.atari.emulator import FRAME_SHAPE, RAM_SIZE
+from manicap.atari.frames import CompressedFrames
 from manicap.atari.games import GAMES, find_game
+from manicap.atari.ram import BLOCK_ROWS, block_starts, read_ram
 from manicap.core.config import config_hash, from_dict, to_dict
 from manicap.core.errors import UserError
 from manicap.core.files import SCRATCH_SUFFIX, sha256_slice
 from manicap.core.ranges import Count, Lanes, Seed
+from manicap.core.remote import ORIGIN
 from manicap.core.sealed import write_sealed
 
-FORMAT = 2
+FORMAT = 3
+FILES = {
+    3: ("frames.zst", "steps.npy", "ram.zst", "episodes.npy", "colours.npy"),
+    2: ("frames.npy", "ram.npy", "episodes.npy"),
+}
+"""By format."""
 MANIFEST, STAMPS = "manifest.json", ".verified.json"
-ARRAYS = ("frames.npy", "ram.npy", "episodes.npy")
+SLICE_ROWS = BLOCK_ROWS
+"""Rows that share a hash, so that damage is located."""
+STEP = np.dtype(
+    [
+        ("offset", "<u8"),
+        ("size", "<u4"),
+        ("table", "<u4"),
+        ("action", "u1"),
+        ("reward", "<i4"),
+        ("lives", "u1"),
+        ("ended", "u1"),
+    ]
+)
+"""`offset`, `size`: the bytes of frames.zst. `action`: played from this frame, an index into the minimal action set;
+`reward`: what it brought; `ended`: 1 if it ended the life, 2 if it ended the game."""
+NO_ACTION = 255
+"""From the last frame of a lane nothing was played."""
 EPISODE = np.dtype([("lane", "<i4"), ("start", "<i8"), ("length", "<i8"), ("ram_before", "u1", (RAM_SIZE,))])
 """`ram_before`: the RAM after the step that ended the previous life; for a lane's first life, its first frame's."""
 
@@ -93,58 +120,83 @@ class Store:
     def __repr__(self) -> str:
         return f"<Store {self.path}: {len(self)} frames, {len(self.episodes)} lives of {self.config.game}>"
 
+    @property
+    def format(self) -> int:
+        return int(self.manifest["format"])
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        return FILES[self.format]
+
     @cached_property
-    def frames(self) -> NDArray[np.uint8]:
-        return np.load(self.path / "frames.npy", mmap_mode="r")
+    def frames(self) -> CompressedFrames | NDArray[np.uint8]:
+        """Gray frames uint8 [N, 210, 160]; indexing decodes."""
+        if self.format == 2:
+            return np.load(self.path / "frames.npy", mmap_mode="r")
+        return CompressedFrames(self.path / "frames.zst", self.steps, np.load(self.path / "colours.npy"))
+
+    def colour_frames(self, rows: NDArray[np.int64]) -> NDArray[np.uint8]:
+        """Colour frames uint8 [n, 210, 160, 3]."""
+        if isinstance(self.frames, CompressedFrames):
+            return self.frames.read(rows, colour=True)
+        raise UserError(f"{self.path} holds gray frames only (format 2): collect it again")
+
+    @property
+    def has_colour(self) -> bool:
+        return isinstance(self.frames, CompressedFrames) and self.frames.has_colour
+
+    @cached_property
+    def steps(self) -> NDArray[np.void]:
+        """What was played from each frame: `action`, `reward`, `lives`, `ended` [N]; see `STEP`."""
+        if self.format == 2:
+            raise UserError(f"{self.path} has no actions and rewards (format 2): collect it again")
+        return np.load(self.path / "steps.npy")
 
     @cached_property
     def ram(self) -> NDArray[np.uint8]:
-        return np.load(self.path / "ram.npy", mmap_mode="r")
+        if self.format == 2:
+            return np.load(self.path / "ram.npy", mmap_mode="r")
+        starts = [start for start, _, _ in self.manifest["files"]["ram.zst"]["slices"]]
+        return read_ram(self.path / "ram.zst", starts, len(self))
 
     @cached_property
     def episodes(self) -> NDArray[np.void]:
         return np.load(self.path / "episodes.npy")
 
-    def frame_chunks(self, start: int, stop: int, size: int = 512) -> Iterator[NDArray[np.uint8]]:
-        """Frames start .. stop-1 in chunks, read rather than mapped: a pass over the store takes no memory."""
-        offset = getattr(self.frames, "offset", 0)  # of the array inside the file
-        with (self.path / "frames.npy").open("rb") as file:
-            file.seek(offset + start * FRAME_SHAPE[0] * FRAME_SHAPE[1])
-            for begin in range(start, stop, size):
-                rows = min(size, stop - begin)
-                chunk = np.fromfile(file, np.uint8, rows * FRAME_SHAPE[0] * FRAME_SHAPE[1])
-                yield chunk.reshape(rows, *FRAME_SHAPE)
+    def frame_chunks(self, rows: NDArray[np.int64], size: int = 512) -> Iterator[NDArray[np.uint8]]:
+        """Frames of the rows in chunks: a pass over the store takes no memory."""
+        if self.format == 2:
+            yield from _raw_chunks(self.path / "frames.npy", rows, size)
+            return
+        for start in range(0, len(rows), size):
+            yield self.frames[rows[start : start + size]]
 
     @property
     def fingerprint(self) -> str:
-        """12 hex digits that identify the bytes of this store."""
-        hashes = "".join(entry[2] for name in ARRAYS for entry in self.manifest["files"][name]["slices"])
+        """12 hex digits that identify the bytes of this store, or of the one that it was converted from."""
+        if "converted_from" in self.manifest:
+            return str(self.manifest["converted_from"])
+        hashes = "".join(entry[2] for name in self.files for entry in self.manifest["files"][name]["slices"])
         return hashlib.sha256(hashes.encode()).hexdigest()[:12]
 
 
-def write_manifest(
-    directory: Path, config: StoreConfig, num_episodes: int, lane_hashes: Mapping[str, Sequence[str]] | None = None
-) -> None:
-    """Describe the arrays of a finished collection. It holds no dates: equal collections give equal bytes.
-
-    `lane_hashes` are those of each lane's slice of a file, if already known.
-    """
+def write_manifest(directory: Path, config: StoreConfig, num_episodes: int, converted_from: str | None = None) -> None:
+    """Describe the files of a finished collection. It holds no dates: equal collections give equal bytes."""
+    offsets = np.load(directory / "steps.npy")["offset"]
     files = {}
-    for name in ARRAYS:
+    for name in FILES[FORMAT]:
         path = directory / name
-        slices = _slices(path, config)
-        known = dict(zip(slices[1:], (lane_hashes or {}).get(name, ()), strict=False))
-        files[name] = {
-            "bytes": path.stat().st_size,
-            "slices": [[*ends, known.get(ends) or sha256_slice(path, *ends)] for ends in slices],
-        }
+        slices = [[*ends, sha256_slice(path, *ends)] for ends in _slices(path, offsets)]
+        files[name] = {"bytes": path.stat().st_size, "slices": slices}
     manifest = {
         "format": FORMAT,
         "config": to_dict(config),
-        "versions": {name: version(name) for name in ("manicap", "ale-py", "numpy")},
+        "versions": {name: version(name) for name in ("manicap", "ale-py", "numpy", "zstandard")},
         "counts": {"frames": config.steps, "episodes": num_episodes},
         "files": files,
     }
+    if converted_from is not None:
+        manifest["converted_from"] = converted_from
     write_sealed(directory / MANIFEST, manifest)
 
 
@@ -160,19 +212,37 @@ def remove_store(path: Path) -> None:
     """Delete a store. A directory that does not look like one is refused."""
     if not path.is_dir():
         raise UserError(f"there is no store at {path}")
-    own = (*ARRAYS, MANIFEST, STAMPS)
+    own = (*chain.from_iterable(FILES.values()), MANIFEST, STAMPS, ORIGIN)
     strangers = [item.name for item in path.iterdir() if item.name not in own and item.suffix != SCRATCH_SUFFIX]
     if strangers:
         raise UserError(f"{path} does not look like a store (it holds {', '.join(sorted(strangers)[:5])}); not removed")
     shutil.rmtree(path)
 
 
-def _slices(path: Path, config: StoreConfig) -> list[tuple[int, int]]:
-    """Byte ranges of the file: the header, then each lane's rows; a file that is not organised by rows is one slice."""
+def _slices(path: Path, offsets: NDArray[np.uint64]) -> list[tuple[int, int]]:
+    """Byte ranges of every `SLICE_ROWS` rows, the header with the first; a file without rows is one slice."""
     size = path.stat().st_size
-    if path.name == "episodes.npy":
-        return [(0, size)]
-    array = np.load(path, mmap_mode="r")
-    row_bytes = array.nbytes // len(array)
-    starts = [array.offset + config.lane_start(lane) * row_bytes for lane in range(config.lanes)]
+    if path.name == "ram.zst":
+        starts = list(block_starts(path))[1:]
+    elif path.name == "frames.zst":
+        starts = offsets[SLICE_ROWS::SLICE_ROWS].tolist()
+    elif path.name == "steps.npy":
+        array = np.load(path, mmap_mode="r")
+        row_bytes = array.nbytes // len(array)
+        starts = [array.offset + row * row_bytes for row in range(SLICE_ROWS, len(array), SLICE_ROWS)]
+    else:
+        starts = []
     return list(pairwise([0, *starts, size]))
+
+
+def _raw_chunks(path: Path, rows: NDArray[np.int64], size: int) -> Iterator[NDArray[np.uint8]]:
+    """Read rather than mapped, which would fill the memory."""
+    offset, row_bytes = np.load(path, mmap_mode="r").offset, FRAME_SHAPE[0] * FRAME_SHAPE[1]
+    with path.open("rb") as file:
+        for start in range(0, len(rows), size):
+            chosen = rows[start : start + size]
+            frames = np.empty((len(chosen), *FRAME_SHAPE), np.uint8)
+            for frame, row in zip(frames, chosen.tolist(), strict=True):
+                file.seek(offset + row * row_bytes)
+                file.readinto(frame.data)
+            yield frames

@@ -18,6 +18,7 @@ from manicap.core.errors import Failure, Interruption, UserError
 from manicap.core.files import exclusive_lock, write_json
 from manicap.core.memo import opened_once
 from manicap.core.registry import allow_plugins
+from manicap.core.remote import local_directory
 from manicap.core.results import has_result
 from manicap.domains.base import find_domain
 from manicap.domains.evaluation import EvaluationConfig
@@ -39,7 +40,8 @@ class Job:
     cell: Cell
     execution: Execution
     runs_dir: Path
-    data_dir: Path
+    data_dir: Path | str
+    """A path, or the URL of which every machine has its own cache."""
     plugins: tuple[str, ...] = ()
     """Import paths named by the caller."""
     wait: bool = False
@@ -48,6 +50,10 @@ class Job:
     @property
     def run_dir(self) -> Path:
         return self.runs_dir / self.cell.name
+
+    @property
+    def local_data_dir(self) -> Path:
+        return local_directory(self.data_dir)
 
 
 @dataclass(frozen=True)
@@ -85,11 +91,11 @@ def run_cell(job: Job, show: ShowRun | None = None) -> Outcome:
     allow_plugins(job.plugins)
     try:
         with opened_once(), exclusive_lock(job.run_dir / ".cell.lock", on_wait=give_way):
-            if not is_current(job.cell, job.runs_dir, job.data_dir):
+            if not is_current(job.cell, job.runs_dir, job.local_data_dir):
                 _set_damaged_aside(job.cell, job.runs_dir)
                 _run(job)
                 if show is not None:
-                    show(job.run_dir, job.data_dir)
+                    show(job.run_dir, job.local_data_dir)
                 remove_features(job.run_dir)  # last: while they exist, the cell is not finished
             (job.run_dir / "error.json").unlink(missing_ok=True)
     except _Busy:
@@ -109,11 +115,11 @@ def _run(job: Job) -> None:
     config, evaluations, execution = job.cell.config, job.cell.evaluations, job.execution
     if not (job.run_dir / "encoder.json").is_file():  # report mistakes in any of its probes before training
         domain = find_domain(config.domain)
-        domain.prepare(config, evaluations, job.data_dir, execution.threads, execution.quiet)
-    places = (job.runs_dir, job.data_dir)
+        domain.prepare(config, evaluations, job.local_data_dir, execution.threads, execution.quiet)
+    places = (job.runs_dir, job.local_data_dir)
     run_job(config, evaluations[0], (config.seed,), execution, *places, keep_features=True)
     for evaluation in evaluations[1:]:
-        probe(job.run_dir, evaluation, job.data_dir, execution.threads, execution.quiet)
+        probe(job.run_dir, evaluation, job.local_data_dir, execution.threads, execution.quiet)
 
 
 def is_done(cell: Cell, runs_dir: Path) -> bool:

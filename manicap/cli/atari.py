@@ -14,6 +14,7 @@ from manicap.atari.store import StoreConfig
 from manicap.atari.verify import VariableReport, verify_game
 from manicap.cli.annotation_set import AnnotationSet
 from manicap.cli.data import store_lines
+from manicap.cli.remote import require_uploaded
 from manicap.core.errors import unknown_choice
 from manicap.core.paths import DATA_DIR
 from manicap.core.printing import plain_console
@@ -31,14 +32,19 @@ def collect(config: StoreConfig, data_dir: Path = DATA_DIR, workers: Threads | N
     start, 4 raw frames per step, no sticky actions, one episode per life, random actions. The same command always
     produces bit-identical data; a store that already exists is simply opened.
 
+    With a URL as data-dir the store is downloaded if it is there, and uploaded otherwise. Exits with code 1 if it could
+    not be uploaded.
+
     Example: manicap collect --game pong --steps 100000
 
     Args:
         config: What to collect.
-        data_dir: Where stores are kept.
+        data_dir: Where stores are kept: a directory, or a URL such as s3://bucket/manicap.
         workers: Number of parallel processes; all cores if omitted.
     """
-    print(store_lines([collect_store(config, data_dir, workers)]))
+    store = collect_store(config, data_dir, workers)
+    print(store_lines([store]))
+    require_uploaded(store, data_dir)
 
 
 def annotations_list(game: OptionalGame = None, annotation_set: AnnotationSet = "corrected") -> None:

@@ -1,38 +1,47 @@
-"""Commands for the data on disk: data list, verify, splits, remove."""
+"""Commands for the data on disk: data list, verify, splits, convert, export, remove."""
 
+import math
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, get_args
 
 import tyro
 from rich.table import Table
 
+from manicap.atari.convert import convert_store
+from manicap.atari.emulator import FRAME_SHAPE, RAM_SIZE
+from manicap.atari.export import FPS, Format, export_life
 from manicap.atari.integrity import open_store, verify_store
 from manicap.atari.protocol import ProtocolName, find_protocol
 from manicap.atari.splits import probe_splits
-from manicap.atari.store import Store, list_stores, remove_store
+from manicap.atari.store import FORMAT, Store, list_stores, remove_store
 from manicap.cli.annotation_set import AnnotationSet
-from manicap.core.errors import UserError
+from manicap.cli.remote import stores_elsewhere
+from manicap.core.errors import Failure, UserError, unknown_choice
 from manicap.core.paths import DATA_DIR
 from manicap.core.printing import in_columns, plain_console
 from manicap.core.progress import Tracker
-from manicap.core.ranges import Seed
+from manicap.core.ranges import Range, Seed
+from manicap.core.remote import remote_of
 from manicap.images.inventory import find_image_files, list_image_files
 
 StorePath = Annotated[
     Path, tyro.conf.Positional, tyro.conf.arg(help="Directory of the store, as 'data list' shows it.")
 ]
 
+ExportFormat = Annotated[str | None, tyro.conf.arg(metavar="mp4|gif|npz")]
+
 
 def data_list(data_dir: Path = DATA_DIR) -> None:
     """List the data on disk: stores with their game, size and configuration, and images.
 
-    Exits with code 2 if any is damaged. Image folders outside data-dir are not listed.
+    Exits with code 2 if any is damaged. Image folders outside data-dir are not listed. If data-dir is a URL, lists its
+    local cache, then the stores that are only at the URL.
 
     Args:
         data_dir: Where stores and datasets are kept.
     """
-    paths, images = list_stores(data_dir), list_image_files(data_dir)
-    if not paths and not images:
+    paths, images, elsewhere = list_stores(data_dir), list_image_files(data_dir), stores_elsewhere(data_dir)
+    if not paths and not images and not elsewhere.lines:
         print(f"no stores and no images in {data_dir}; create a store with 'manicap collect --game pong'")
         return
     stores: list[Store] = []
@@ -43,18 +52,24 @@ def data_list(data_dir: Path = DATA_DIR) -> None:
             print(error)
     if stores:
         print(store_lines(stores))
+    if old := sum(store.format != FORMAT for store in stores):
+        print(f"{old} store{'s are' if old > 1 else ' is'} not compressed: 'manicap data convert'")
     if images:
         rows = [(str(files.path), files.kind, f"{files.num_bytes / 1e6:,.0f}") for files in images]
         print("\n" * bool(stores) + in_columns(("images", "dataset", "MB"), rows, numbers=("MB",)))
+    if elsewhere.lines:
+        print("\n" * bool(paths or images) + elsewhere.lines)
     if len(stores) < len(paths):
         raise UserError(f"{len(paths) - len(stores)} of {len(paths)} stores cannot be opened")
+    if elsewhere.damage:
+        raise UserError(elsewhere.damage)
 
 
 def data_verify(paths: Annotated[tuple[Path, ...], tyro.conf.Positional] = (), data_dir: Path = DATA_DIR) -> None:
     """Hash the stores and images again and compare with the recorded hashes. Exit with code 2 if anything differs.
 
     Stores are compared with their manifests, images with the hashes taken when they were first read (for downloads:
-    unpacked).
+    unpacked). If data-dir is a URL, what is checked is its local cache.
 
     An image folder outside data-dir: manicap data verify PATH
 
@@ -111,22 +126,122 @@ def data_splits(
         terminal.print(f"{len(dropped)} variables are dropped: {', '.join(dropped)}")
 
 
+def data_convert(paths: Annotated[tuple[Path, ...], tyro.conf.Positional] = (), data_dir: Path = DATA_DIR) -> None:
+    """Compress stores that were collected before frames were compressed. Exit with code 2 if any is damaged.
+
+    Frames, RAM and lives stay the same, and so does every result. Each frame is compared before the old ones go; a call
+    that is interrupted leaves every store whole, and can be repeated.
+
+    Args:
+        paths: Stores to convert; all in data-dir if omitted.
+        data_dir: Where stores are kept.
+    """
+    chosen = paths or tuple(list_stores(data_dir))
+    if not chosen:
+        print(f"no stores in {data_dir}")
+        return
+    converted, problems = 0, list[UserError | Failure]()
+    for path in chosen:
+        try:
+            converted += _convert(path, say_if_done=bool(paths))
+        except (UserError, Failure) as error:
+            problems.append(error)
+            print(error, flush=True)
+    if converted:
+        print("Converted stores have neither colour nor actions, which were not recorded: to have these, collect anew.")
+    elif not problems and not paths:
+        print(f"nothing to convert: every store in {data_dir} is compressed")
+    if problems:
+        kind = UserError if any(isinstance(error, UserError) for error in problems) else Failure
+        raise kind(f"{len(problems)} of {len(chosen)} stores cannot be converted")
+
+
+def _convert(path: Path, say_if_done: bool) -> bool:
+    old = open_store(path)
+    size = _megabytes(_num_bytes(old))
+    new = convert_store(path)  # also removes what a killed conversion left
+    if old.format == FORMAT:
+        if say_if_done:
+            print(f"{path}: is already compressed", flush=True)
+        return False
+    print(f"{path}: {size} MB -> {_megabytes(_num_bytes(new))} MB ({_ratio(new)})", flush=True)
+    return True
+
+
+def data_export(
+    path: StorePath,
+    episode: Annotated[int, Range(0, 10**9)] | None = None,
+    format: ExportFormat = None,
+    out: Path | None = None,
+    colour: bool = False,
+    no_colour: bool = False,
+    scale: Annotated[int, Range(1, 16)] = 2,
+    fps: Annotated[float, Range(1, 120)] = FPS,
+    force: bool = False,
+) -> None:
+    """Write one life of a store as a film, or as arrays for other programs.
+
+    In colour if the store has it. An npz file holds frames, RAM, actions, rewards and state variables.
+
+    Args:
+        path: Directory of the store, as 'data list' shows it.
+        episode: Number of the life, from 0; the longest if omitted.
+        format: mp4, gif or npz; by default as --out ends, otherwise mp4.
+        out: File to write; by default <game>-life-<number>.<format> here.
+        colour: Refuse a store without colour.
+        no_colour: Gray frames.
+        scale: Of films: a pixel of the game is this many pixels high and twice as many wide; best even.
+        fps: Of films: frames per second; the game was played at 15.
+        force: Replace an existing file.
+    """
+    if colour and no_colour:
+        raise UserError("give only one of --colour and --no-colour")
+    kind = _format(format, out)
+    wanted = True if colour else False if no_colour else None
+    print(export_life(open_store(path), kind, episode, out, wanted, scale, fps, force))
+
+
+def _format(named: str | None, out: Path | None) -> Format:
+    ending = out.suffix[1:].lower() if out is not None else ""
+    formats: dict[str, Format] = {name: name for name in get_args(Format)}
+    chosen = named or (ending if ending in formats else "mp4")
+    if chosen not in formats:
+        raise unknown_choice("format", chosen, formats)
+    if ending in formats and ending != chosen:
+        raise UserError(f"{out} ends like a file of format {ending}, but --format is {chosen}")
+    return formats[chosen]
+
+
 def data_remove(path: StorePath) -> None:
-    """Delete a store.
+    """Delete a store. Of a store that came from a URL, or was uploaded to one, only the local copy is deleted.
 
     Args:
         path: Directory of the store, as 'data list' shows it.
     """
+    origin = remote_of(path)
     remove_store(path)
-    print(f"removed {path}")
+    print(f"removed {path}" + (f"; {origin.url} is still there" if origin else ""))
 
 
 def store_lines(stores: list[Store]) -> str:
     """One line per store, with its full path."""
-    head = ("store", "game", "frames", "lives", "MB", "purpose", "seed", "policy")
+    head = ("store", "game", "frames", "lives", "MB", "ratio", "purpose", "seed", "policy")
     rows = []
     for store in stores:
-        config, size = store.config, sum(entry["bytes"] for entry in store.manifest["files"].values())
-        counts = (f"{len(store):,}", f"{len(store.episodes):,}", f"{size / 1e6:,.0f}")
+        config, size = store.config, _megabytes(_num_bytes(store))
+        counts = (f"{len(store):,}", f"{len(store.episodes):,}", size, _ratio(store))
         rows.append((str(store.path), config.game, *counts, config.purpose, str(config.seed), config.policy))
-    return in_columns(head, rows, numbers=("frames", "lives", "MB", "seed"))
+    return in_columns(head, rows, numbers=("frames", "lives", "MB", "ratio", "seed"))
+
+
+def _num_bytes(store: Store) -> int:
+    return sum(entry["bytes"] for entry in store.manifest["files"].values())
+
+
+def _ratio(store: Store) -> str:
+    """How many times smaller the store is than its gray frames and RAM as arrays."""
+    return f"{len(store) * (math.prod(FRAME_SHAPE) + RAM_SIZE) / _num_bytes(store):,.0f} x"
+
+
+def _megabytes(num_bytes: int) -> str:
+    return f"{num_bytes / 1e6:,.{0 if num_bytes >= 1e7 else 1}f}"

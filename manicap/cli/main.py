@@ -25,6 +25,7 @@ from manicap.core.errors import Failure, Interruption, UserError, unknown_choice
 from manicap.core.ranges import shown
 from manicap.core.reading import reason
 from manicap.core.registry import allow_plugins
+from manicap.core.remote import local_directory
 from manicap.core.signals import stopped_by_sigterm
 from manicap.core.terminal import never_fail_to_print
 
@@ -62,7 +63,11 @@ COMMANDS: dict[str, Command] = {
     "data list": Command("manicap.cli.data:data_list", "List the stores and images on disk."),
     "data verify": Command("manicap.cli.data:data_verify", "Check every byte of the data against its hashes."),
     "data splits": Command("manicap.cli.data:data_splits", "Show how a store is split, and what each filter drops."),
+    "data convert": Command("manicap.cli.data:data_convert", "Compress stores of earlier versions."),
+    "data export": Command("manicap.cli.data:data_export", "Write one life as a film or as arrays."),
     "data remove": Command("manicap.cli.data:data_remove", "Delete a store."),
+    "data pull": Command("manicap.cli.remote:data_pull", "Download stores from a remote data directory."),
+    "data push": Command("manicap.cli.remote:data_push", "Upload stores to a remote data directory."),
     "annotations list": Command("manicap.cli.atari:annotations_list", "List the state variables of the games."),
     "annotations verify": Command("manicap.cli.atari:annotations_verify", "Play a game and test its annotations."),
 }
@@ -125,6 +130,8 @@ def run(words: Sequence[str]) -> None:
         function = function.for_arguments(arguments)
     call = _parse(function, f"manicap {name}", arguments)
     check_arguments(function, call.keywords)
+    if "data_dir" in call.keywords:  # commands and all that they call see a path, even if it was named by a URL
+        call = partial(call, data_dir=local_directory(call.keywords["data_dir"]))
     call()
 
 

@@ -30,6 +30,19 @@ def atomic_write(path: Path, content: bytes) -> None:
 @contextlib.contextmanager
 def atomic_file(path: Path) -> Iterator[IO[bytes]]:
     """A file to write to that replaces `path`, complete and on disk, when the block ends without an error."""
+    with _replacing(path) as (file, _):
+        yield file
+
+
+@contextlib.contextmanager
+def atomic_path(path: Path) -> Iterator[Path]:
+    """The same for writers that open a file themselves: they write to the path that this yields."""
+    with _replacing(path) as (_, scratch):
+        yield scratch
+
+
+@contextlib.contextmanager
+def _replacing(path: Path) -> Iterator[tuple[IO[bytes], Path]]:
     _refuse_device(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     # Writing a file again also removes what a killed writer of it left behind.
@@ -37,7 +50,7 @@ def atomic_file(path: Path) -> Iterator[IO[bytes]]:
     handle, scratch = _open_scratch(path)
     try:
         with os.fdopen(handle, "wb") as file:
-            yield file
+            yield file, Path(scratch)
             file.flush()
             os.fsync(file.fileno())
             os.fchmod(file.fileno(), 0o666 & ~_umask())  # mkstemp creates 0600: unreadable to others on a shared disk

@@ -43,7 +43,10 @@ class EachOnce:
 
 
 class TrainingData(Protocol):
-    """What the loop requires of its data."""
+    """What the loop requires of its data.
+
+    Data that can be read while a step runs also have `prepare(rows)`, which is told the rows of the next batch.
+    """
 
     context: MethodContext
     """What a method needs to know before it is built."""

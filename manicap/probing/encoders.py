@@ -35,6 +35,10 @@ _CHANGE_IN_TRAINING = (
 )
 
 
+class EncoderFailed(UserError):
+    """The encoder raised an error: most often it was built for other frames."""
+
+
 class FrameEncoder:
     """An encoder with its input format; calls it on frames or images and checks what it returns.
 
@@ -71,7 +75,7 @@ class FrameEncoder:
                 features = self.encoder(prepared)
         except (AttributeError, TypeError, RuntimeError, ValueError) as error:
             other = "torch" if self.arrays == "numpy" else "numpy"
-            raise UserError(
+            raise EncoderFailed(
                 f"the encoder failed on {self._describe(prepared)}: {error}; specify its input with"
                 f" input='uint8'|'float'|'normalized' (now {self.input!r}) and arrays={other!r} (now {self.arrays!r})"
             ) from error

@@ -14,13 +14,13 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from manicap.atari.emulator import FRAME_SHAPE
 from manicap.atari.splits import Rows
 from manicap.atari.store import Store
+from manicap.atari.views import GRAY, View
 from manicap.core.errors import UserError
 from manicap.core.progress import Tracker
 from manicap.core.seeding import numpy_generator
-from manicap.probing.encoders import Encoder, FrameEncoder
+from manicap.probing.encoders import Encoder, EncoderFailed, FrameEncoder
 from manicap.probing.feature_cache import Features, FeatureWriter, agree, read_features
 
 CHECKED_FRAMES = 16
@@ -31,6 +31,7 @@ def extract_features(
     encoder: FrameEncoder | Encoder,
     store: Store,
     rows: Rows,
+    view: View = GRAY,
     *,
     cache_dir: Path | None = None,
     fingerprint: str | None = None,
@@ -42,7 +43,7 @@ def extract_features(
     `fingerprint` identifies the encoder in the cache. A module needs none (its weights are hashed); a function without
     one is not cached.
     """
-    [features] = extract_all([(encoder, fingerprint)], store, rows, cache_dir, batch_size, quiet)
+    [features] = extract_all([(encoder, fingerprint)], store, rows, cache_dir, batch_size, quiet, view)
     return features
 
 
@@ -53,10 +54,11 @@ def extract_all(
     cache_dir: Path | None = None,
     batch_size: int = 128,
     quiet: bool = False,
+    view: View = GRAY,
 ) -> list[Features]:
     """Features of several encoders, each with its fingerprint or None, from one pass over the frames."""
     frozen = [each if isinstance(each, FrameEncoder) else FrameEncoder(each) for each, _ in encoders]
-    samples = [_encode_sample(encoder, store, rows) for encoder in frozen]
+    samples = [_encode_sample(encoder, store, rows, view) for encoder in frozen]
     found: list[Features | None] = []
     sinks: list[FeatureWriter | _InMemory | None] = []
     for encoder, (_, fingerprint), sample in zip(frozen, encoders, samples, strict=True):
@@ -65,7 +67,7 @@ def extract_all(
             found.append(None)
             sinks.append(_InMemory(shape))
             continue
-        key = _key(encoder, name, store, rows)
+        key = _key(encoder, name, store, rows, view)
         found.append(read_features(cache_dir, key, sample, len(rows)))
         sinks.append(FeatureWriter(cache_dir, key, shape) if found[-1] is None else None)
     wanted = [(encoder, sink) for encoder, sink in zip(frozen, sinks, strict=True) if sink is not None]
@@ -73,7 +75,7 @@ def extract_all(
         with ExitStack() as stack:
             for _, writer in wanted:
                 stack.enter_context(writer)
-            for frames in _read_blocks(store, rows, batch_size, quiet):
+            for frames in _read_blocks(store, rows, view, batch_size, quiet):
                 for encoder, writer in wanted:
                     writer.add(_encode(encoder, frames, writer.shape[1]))
     return [known if known is not None else sink.read() for known, sink in zip(found, sinks, strict=True)]  # type: ignore[union-attr]
@@ -117,12 +119,18 @@ def project_features(features: Features, width: int, seed: int) -> Features:
     return projected
 
 
-def _encode_sample(frozen: FrameEncoder, store: Store, rows: Rows) -> Features:
+def _encode_sample(frozen: FrameEncoder, store: Store, rows: Rows, view: View) -> Features:
     """Features of the first rows, encoded twice: a nondeterministic encoder is refused."""
     if not len(rows):
         raise UserError("there are no frames to encode")
-    frames = np.array(store.frames[rows[:CHECKED_FRAMES]])
-    first, second = frozen(frames), frozen(frames)
+    frames = view.read(store, rows[:CHECKED_FRAMES])
+    try:
+        first, second = frozen(frames), frozen(frames)
+    except EncoderFailed as error:
+        raise UserError(
+            f"{error}; frames are {view} ({' x '.join(map(str, view.shape))}): for an encoder that sees others give"
+            " colour, stack and size, such as stack=4, size=(84, 84)"
+        ) from error
     if not agree(first, second):
         raise UserError(
             "the encoder returned different features for the same frames on the second call; features must be"
@@ -131,21 +139,11 @@ def _encode_sample(frozen: FrameEncoder, store: Store, rows: Rows) -> Features:
     return first
 
 
-def _read_blocks(store: Store, rows: Rows, batch_size: int, quiet: bool) -> Iterator[NDArray[np.uint8]]:
-    # Read into a buffer rather than from the memory map, so that a pass over the store uses no memory.
-    start_of_frames, frame_bytes = getattr(store.frames, "offset", 0), FRAME_SHAPE[0] * FRAME_SHAPE[1]
-    with (
-        (store.path / "frames.npy").open("rb") as file,
-        Tracker(f"encoding {store.config.game}", len(rows), "frames", quiet) as tracker,
-    ):
-        for start in range(0, len(rows), batch_size):
-            chosen = rows[start : start + batch_size]
-            frames = np.empty((len(chosen), *FRAME_SHAPE), np.uint8)
-            for frame, row in zip(frames, chosen.tolist(), strict=True):
-                file.seek(start_of_frames + row * frame_bytes)
-                file.readinto(frame.data)
+def _read_blocks(store: Store, rows: Rows, view: View, batch_size: int, quiet: bool) -> Iterator[NDArray[np.uint8]]:
+    with Tracker(f"encoding {store.config.game}", len(rows), "frames", quiet) as tracker:
+        for frames in view.chunks(store, rows, batch_size):
             yield frames
-            tracker.advance(len(chosen))
+            tracker.advance(len(frames))
 
 
 def _encode(encoder: FrameEncoder, frames: NDArray[np.uint8], width: int) -> Features:
@@ -157,7 +155,9 @@ def _encode(encoder: FrameEncoder, frames: NDArray[np.uint8], width: int) -> Fea
     return features
 
 
-def _key(frozen: FrameEncoder, fingerprint: str, store: Store, rows: Rows) -> str:
+def _key(frozen: FrameEncoder, fingerprint: str, store: Store, rows: Rows, view: View) -> str:
     rows_hash = hashlib.sha256(np.ascontiguousarray(rows, np.int64).tobytes()).hexdigest()
-    parts = "\x1f".join([fingerprint, frozen.settings, store.fingerprint, rows_hash])
+    parts = "\x1f".join(
+        [fingerprint, frozen.settings, store.fingerprint, rows_hash, *([] if view == GRAY else [str(view)])]
+    )
     return hashlib.sha256(parts.encode()).hexdigest()[:16]

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from manicap.atari.splits import Rows
 from manicap.atari.store import Store
+from manicap.atari.views import GRAY, View
 from manicap.core.seeding import numpy_generator
 from manicap.probing.encoders import FrameEncoder
 
@@ -34,10 +35,12 @@ class PixelMap(nn.Module):
         return (frames.flatten(1).float() / 255 - self.mean_P) @ self.map_PK
 
 
-def pixel_floors(store: Store, train_rows: Rows, width: int | None, seed: int) -> Mapping[str, FrameEncoder]:
+def pixel_floors(
+    store: Store, train_rows: Rows, width: int | None, seed: int, view: View = GRAY
+) -> Mapping[str, FrameEncoder]:
     """Random projections and principal components of the pixels, at most `width` of them."""
     some = numpy_generator(seed, "pixels").permutation(len(train_rows))[:COMPONENT_FRAMES]
-    frames = torch.from_numpy(np.array(store.frames[np.sort(train_rows[some])])).flatten(1).float() / 255
+    frames = torch.from_numpy(view.read(store, np.sort(train_rows[some]))).flatten(1).float() / 255
     mean = frames.mean(0)
     width = min(PIXEL_WIDTH, width or PIXEL_WIDTH, len(frames) - 1)
     drawn = numpy_generator(seed, "pixel projection").standard_normal((frames.shape[1], width), np.float32)

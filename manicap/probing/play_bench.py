@@ -20,6 +20,7 @@ from manicap.atari.games import find_game
 from manicap.atari.protocol import find_protocol
 from manicap.atari.splits import Part, probe_splits, read_labels
 from manicap.atari.store import Store
+from manicap.atari.views import GRAY, View
 from manicap.core.config import check_config, checked
 from manicap.core.errors import UserError
 from manicap.core.ranges import Count, Seed, Width
@@ -78,9 +79,14 @@ class PlayBench:
 
     @checked
     def __init__(
-        self, store: Store, protocol: str = "fixed", annotation_set: str = "corrected", seed: Seed = 0
+        self,
+        store: Store,
+        protocol: str = "fixed",
+        annotation_set: str = "corrected",
+        seed: Seed = 0,
+        view: View = GRAY,
     ) -> None:
-        self.store, self.annotation_set, self.seed = store, annotation_set, seed
+        self.store, self.annotation_set, self.seed, self.view = store, annotation_set, seed, view
         self.protocol = find_protocol(protocol)
         self.splits = probe_splits(store, self.protocol, annotation_set, seed)
         self.parts = (self.splits.train, self.splits.val, self.splits.test)
@@ -118,6 +124,7 @@ class PlayBench:
             extraction.cache_dir,
             extraction.batch_size,
             extraction.quiet,
+            self.view,
         )
         seconds = (time.perf_counter() - start) / len(named)
         builder = find_probe(probe, self.store.config.steps, init) if isinstance(probe, str) else probe
@@ -141,7 +148,7 @@ class PlayBench:
         found: dict[str, Floor] = {}
         for name, floor in floors.items():
             if isinstance(floor, str) and floor == PIXELS:
-                found |= pixel_floors(self.store, self.splits.train.rows, extraction.width, self.seed)
+                found |= pixel_floors(self.store, self.splits.train.rows, extraction.width, self.seed, self.view)
             else:
                 found[name] = floor
         return found
@@ -166,6 +173,7 @@ class PlayBench:
             outcome = outcome._replace(reading=replace(outcome.reading, layers=self._read_layers(layers)))
         return StateEvaluation(
             subject=self.store.config.game,
+            view=str(self.view),
             protocol=self.protocol.name,
             annotation_set=self.annotation_set,
             probe=probe.name,
@@ -216,7 +224,7 @@ class PlayBench:
         def some(index: int, count: int) -> Frames:
             part = self.parts[index]
             chosen = np.sort(numpy_generator(self.seed, "layers", part.name).permutation(len(part))[:count])
-            frames = np.array(self.store.frames[part.rows[chosen]])[:, None]
+            frames = self.view.read(self.store, part.rows[chosen])
             return Frames(frames, self.labels[index][chosen], part.episodes[chosen])
 
         kinds = tuple(self.kinds[name] for name in self.splits.variables)

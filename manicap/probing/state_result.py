@@ -66,6 +66,8 @@ class StateEvaluation(CurveEvaluation):
     """Number of features that the encoder returned; the probe saw fewer if they were projected."""
     steps: int
     """Steps of the probe store."""
+    view: str = "gray"
+    """What the encoder saw of a step: `gray`, or `colour, 4 frames, 84 x 84`."""
     categories: dict[str, tuple[str, ...]]
     """Variables that were scored, by category."""
     kinds: dict[str, TargetKind]

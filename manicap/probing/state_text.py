@@ -36,9 +36,10 @@ def _title(evaluation: "StateEvaluation") -> str:
 
 def _frames(evaluation: "StateEvaluation") -> str:
     counts = evaluation.counts
+    seen = "" if evaluation.view == "gray" else f", seen as {evaluation.view}"
     return (
         f"{counts['frames_train']:,} training, {counts['frames_val']:,} validation and {counts['frames_test']:,}"
-        f" test frames of a {evaluation.steps:,}-step store"
+        f" test frames of a {evaluation.steps:,}-step store{seen}"
     )
 
 

@@ -188,6 +188,7 @@ def _facts(result: RunResult) -> tuple[Fact, ...]:
         "Method": f"{result.method} ({settings})",
         "Seed": str(result.seed),
         "Trained on": _training(result),
+        "Frames": evaluation.view,
         "Probed": f"{probe_input}, {evaluation.width:,} features, {evaluation.probe} probe",
         "Probe frames": ", ".join(f"{counts[f'frames_{name}']:,} {name}" for name in ("train", "val", "test")),
         "Protocol": evaluation.protocol,
@@ -226,8 +227,10 @@ def _player(run_dir: Path, result: RunResult, data_dir: Path) -> Player | None:
     lives, counts = np.unique(predictions.episodes, return_counts=True)
     shown = np.flatnonzero(predictions.episodes == lives[counts.argmax()])[:PLAYER_FRAMES]
     rows, decoded, tolerances = predictions.rows[shown], predictions.shown, _tolerances(predictions)
+    in_colour = result.config.colour and store.has_colour
+    shown_frames = store.colour_frames(rows) if in_colour else store.frames[rows]
     return Player(
-        frames=tuple(frame_text(store.frames[row]) for row in rows),
+        frames=tuple(frame_text(frame) for frame in shown_frames),
         tracks=tuple(
             Track(name, tuple(predictions.true[shown, v].tolist()), tuple(decoded[shown, v].tolist()), tolerances[v])
             for v, name in enumerate(predictions.variables)

@@ -12,17 +12,26 @@ _PALETTE, _GRAY, _COLOUR = 3, 0, 2
 
 
 def encode_png(frame: NDArray[np.uint8]) -> bytes:
-    """A lossless gray frame [height, width]. Atari frames have few levels: up to 16 take 1, 2 or 4 bits per pixel."""
-    if frame.ndim != 2 or frame.dtype != np.uint8 or not frame.size:
-        raise ValueError(f"encode_png needs a gray frame uint8 [height, width], got {frame.dtype} {frame.shape}")
-    height, width = frame.shape
-    levels, indices = np.unique(frame, return_inverse=True)
-    bits = next((bits for bits in (1, 2, 4) if len(levels) <= 2**bits), 8)
-    colour, palette, rows = _GRAY, b"", frame
-    if bits < 8:
-        colour, palette = _PALETTE, _chunk(b"PLTE", np.repeat(levels, 3).tobytes())
-        rows = _pack(indices.reshape(height, width).astype(np.uint8), bits)
-    return _file(width, height, bits, colour, palette, rows)
+    """A lossless frame, gray [height, width] or colour [height, width, 3].
+
+    Atari frames have few shades: up to 16 take 1, 2 or 4 bits per pixel.
+    """
+    is_gray = frame.ndim == 2
+    if not (is_gray or (frame.ndim == 3 and frame.shape[2] == 3)) or frame.dtype != np.uint8 or not frame.size:
+        raise ValueError(
+            f"encode_png needs a frame uint8 [height, width] or [height, width, 3], got {frame.dtype} {frame.shape}"
+        )
+    height, width = frame.shape[:2]
+    packed = frame if is_gray else frame.astype(np.uint32) @ np.array([2**16, 2**8, 1], np.uint32)
+    shades, indices = np.unique(packed, return_inverse=True)
+    bits = next((bits for bits in (1, 2, 4) if len(shades) <= 2**bits), 8)
+    if is_gray and bits == 8:
+        return _file(width, height, bits, _GRAY, b"", frame)
+    if len(shades) > 256:
+        return encode_colour_png(frame.transpose(2, 0, 1))
+    colours = np.repeat(shades, 3) if is_gray else (shades[:, None] >> np.array([16, 8, 0])).astype(np.uint8)
+    rows = _pack(indices.reshape(height, width).astype(np.uint8), bits)
+    return _file(width, height, bits, _PALETTE, _chunk(b"PLTE", colours.tobytes()), rows)
 
 
 def encode_colour_png(image: NDArray[np.uint8]) -> bytes:

@@ -95,8 +95,9 @@ def prepare(config: RunConfig, execution: Execution, data_dir: Path, processes: 
     method = build_method(config, data.context)
     method.to(device)
     distributed = processes.world > 1 and method.is_trained
+    prepare = getattr(data, "prepare", None)
     batches = {
-        name: Batches(samples, config.batch_size, config.seed, name, processes.rank, processes.world)
+        name: Batches(samples, config.batch_size, config.seed, name, processes.rank, processes.world, prepare)
         for name, samples in data.splits(method.frames_per_sample).items()
     }
     identity = {

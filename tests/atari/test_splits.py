@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from manicap.atari.collect import collect
+from manicap.atari.convert import write_gray_store
 from manicap.atari.integrity import open_store
 from manicap.atari.protocol import FIXED, REFERENCE, find_protocol
 from manicap.atari.splits import (
@@ -14,7 +15,7 @@ from manicap.atari.splits import (
     read_labels,
     split_episodes,
 )
-from manicap.atari.store import EPISODE, Store, StoreConfig, write_manifest
+from manicap.atari.store import EPISODE, Store, StoreConfig
 from manicap.core.errors import UserError
 
 
@@ -35,18 +36,14 @@ def hand_made_store(tmp_path):
     episodes["ram_before"][:, 51] = 200
     path = tmp_path / "pong" / "handmade"
     path.mkdir(parents=True)
-    np.save(path / "frames.npy", frames)
-    np.save(path / "ram.npy", ram)
-    np.save(path / "episodes.npy", episodes)
-    write_manifest(path, config, len(episodes))
+    write_gray_store(path, config, [frames], ram, episodes)
     return open_store(path)
 
 
 def edit_frames(store: Store, edit) -> Store:
-    frames = np.load(store.path / "frames.npy")
+    frames = np.array(store.frames)
     edit(frames)
-    np.save(store.path / "frames.npy", frames)
-    write_manifest(store.path, store.config, len(store.episodes))
+    write_gray_store(store.path, store.config, [frames], np.array(store.ram), store.episodes)
     return open_store(store.path)
 
 

@@ -10,7 +10,8 @@ from manicap.atari.collect import collect
 from manicap.atari.emulator import Lane
 from manicap.atari.games import find_game
 from manicap.atari.integrity import open_store, verify_store
-from manicap.atari.store import StoreConfig, list_stores, remove_store, write_manifest
+from manicap.atari.ram import block_starts, read_ram, write_ram
+from manicap.atari.store import FILES, StoreConfig, list_stores, remove_store, write_manifest
 from manicap.core.errors import UserError
 from manicap.core.sealed import write_sealed
 
@@ -24,7 +25,7 @@ def tree_bytes(path):
 def test_the_bytes_do_not_depend_on_the_number_of_workers_and_repeat(tmp_path):
     stores = [collect(SMALL, tmp_path / str(i), workers, quiet=True) for i, workers in enumerate((1, 3, 3))]
     contents = [tree_bytes(store.path) for store in stores]
-    assert set(contents[0]) == {"frames.npy", "ram.npy", "episodes.npy", "manifest.json"}
+    assert set(contents[0]) == {*FILES[3], "manifest.json"}
     assert contents[0] == contents[1] == contents[2]
 
 
@@ -122,7 +123,7 @@ def flip_one_bit(path):
         file.write(bytes([byte[0] ^ 1]))
 
 
-@pytest.mark.parametrize("name", ["frames.npy", "ram.npy", "episodes.npy", "manifest.json"])
+@pytest.mark.parametrize("name", [*FILES[3], "manifest.json"])
 @pytest.mark.parametrize("damage", [truncate, flip_one_bit, lambda path: path.unlink()], ids=["cut", "flip", "gone"])
 def test_a_damaged_file_is_named_and_readers_refuse_the_store(store_copy, name, damage):
     assert verify_store(store_copy) == []
@@ -134,7 +135,7 @@ def test_a_damaged_file_is_named_and_readers_refuse_the_store(store_copy, name, 
         return
     assert len(faults) >= 1
     # A changed hash in the manifest looks like a changed file: the one that it is the hash of.
-    named = ["manifest.json", "frames.npy", "ram.npy", "episodes.npy"] if name == "manifest.json" else [name]
+    named = ["manifest.json", *FILES[3]] if name == "manifest.json" else [name]
     assert all(any(each in fault for each in named) for fault in faults)
     with pytest.raises(UserError, match="not a sound store"):
         open_store(store_copy)
@@ -144,7 +145,7 @@ def test_a_store_moved_to_another_place_opens(store_copy, pong_store):
     assert open_store(store_copy).fingerprint == pong_store.fingerprint
 
 
-@pytest.mark.parametrize("name", ["frames.npy", "ram.npy", "episodes.npy", "manifest.json"])
+@pytest.mark.parametrize("name", [*FILES[3], "manifest.json"])
 def test_a_flipped_bit_is_noticed_at_the_next_open_though_the_time_stamp_was_set_back(store_copy, name):
     open_store(store_copy)
     before = (store_copy / name).stat()
@@ -176,8 +177,9 @@ def test_a_manifest_of_another_shape_is_one_sentence(store_copy, text):
 def test_arrays_of_another_type_or_shape_are_refused_whatever_the_manifest_says(store_copy):
     store = open_store(store_copy)
     for name, wrong in (
-        ("ram.npy", store.ram.astype(np.int16)),
-        ("frames.npy", np.zeros((len(store), 160, 210), np.uint8)),
+        ("steps.npy", store.steps[:-1]),
+        ("steps.npy", store.steps[::-1].copy()),
+        ("colours.npy", np.zeros((1, 64, 2), np.uint8)),
         ("episodes.npy", store.episodes[::-1].copy()),
         ("episodes.npy", store.episodes["start"].copy()),
     ):
@@ -189,15 +191,33 @@ def test_arrays_of_another_type_or_shape_are_refused_whatever_the_manifest_says(
         (store_copy / name).write_bytes(original)
 
 
+def test_ram_of_another_length_is_refused_whatever_the_manifest_says(store_copy):
+    store = open_store(store_copy)
+    for wrong, told in ((store.ram[:1000], "ram.zst does not hold 2400 rows"), (store.ram[:2399], "rows 2048 to 2399")):
+        write_ram(store_copy / "ram.zst", wrong)
+        write_manifest(store_copy, store.config, len(store.episodes))
+        with pytest.raises(UserError, match=told):
+            open_store(store_copy).ram  # noqa: B018
+
+
+def test_ram_comes_back(tmp_path):
+    # Two blocks and a part; random bytes grow when they are compressed.
+    ram = np.random.default_rng(0).integers(0, 256, (2 * 1024 + 7, 128)).astype(np.uint8)
+    write_ram(tmp_path / "ram.zst", ram)
+    starts = list(block_starts(tmp_path / "ram.zst"))
+    assert len(starts) == 3
+    assert np.array_equal(read_ram(tmp_path / "ram.zst", starts, len(ram)), ram)
+
+
 def test_a_newer_format_is_refused_by_number(store_copy):
     write_sealed(store_copy / "manifest.json", open_store(store_copy).manifest | {"format": 99})
-    with pytest.raises(UserError, match="format 99, this version reads 2"):
+    with pytest.raises(UserError, match="format 99, this version reads 2 and 3"):
         open_store(store_copy)
 
 
 def test_the_fingerprint_names_all_arrays(store_copy):
     store = open_store(store_copy)
-    np.save(store_copy / "ram.npy", 255 - store.ram)
+    write_ram(store_copy / "ram.zst", 255 - store.ram)
     write_manifest(store_copy, store.config, len(store.episodes))
     assert open_store(store_copy).fingerprint != store.fingerprint
 
@@ -224,6 +244,6 @@ def test_remove_deletes_a_store_and_nothing_else(store_copy, tmp_path):
 
 
 def test_frame_chunks_are_the_frames(pong_store):
-    chunks = list(pong_store.frame_chunks(100, 1205, size=500))
+    chunks = list(pong_store.frame_chunks(np.arange(100, 1205), size=500))
     assert [len(chunk) for chunk in chunks] == [500, 500, 105]
     assert np.array_equal(np.concatenate(chunks), pong_store.frames[100:1205])

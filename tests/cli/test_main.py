@@ -128,16 +128,16 @@ def test_collect_list_verify_splits_remove_in_a_row(tmp_path, capsys, monkeypatc
     assert "test frames seen in training" in text
     assert "player_x" in text
 
-    with (path / "ram.npy").open("r+b") as file:
+    with (path / "ram.zst").open("r+b") as file:
         file.seek(5000)
         file.write(b"\x99\x98")
     assert call("data", "list", "--data-dir", str(tmp_path)) == 2
     output = capsys.readouterr()
-    assert "not a sound store: ram.npy has changed" in output.out
+    assert "not a sound store: ram.zst has changed" in output.out
     assert "1 of 1 stores cannot be opened" in output.err
     assert call("data", "verify", "--data-dir", str(tmp_path)) == 2
     output = capsys.readouterr()
-    assert "ram.npy has changed" in output.out
+    assert "ram.zst has changed" in output.out
     assert "1 of 1 are damaged" in output.err
     main(["data", "remove", str(path)])
     assert not path.exists()

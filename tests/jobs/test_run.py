@@ -13,7 +13,9 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from manicap.atari.store import StoreConfig, store_path, write_manifest
+from manicap.atari.convert import write_gray_store
+from manicap.atari.integrity import open_store
+from manicap.atari.store import StoreConfig, store_path
 from manicap.cli.main import main
 from manicap.core.errors import UserError
 from manicap.domains.atari.domain import AtariOptions
@@ -130,20 +132,14 @@ def test_another_store_does_not_return_the_old_score(job, data_dir, tmp_path):
 
     def darken(store):
         """As another version of the emulator might draw it."""
-        path = store_path(store, stores)
-        frames = np.load(path / "frames.npy")
-        np.save(path / "frames.npy", frames // 2)
-        write_manifest(path, store, len(open_episodes(path)))
+        found = open_store(store_path(store, stores))
+        write_gray_store(found.path, store, [np.array(found.frames) // 2], np.array(found.ram), found.episodes)
 
     darken(probe_store)
     assert probe(run_dir, EVALUATION, stores, 1, quiet=True).evaluation.store != before.evaluation.store
     darken(config.store_config)
     with pytest.raises(UserError, match=r"the data of .* has changed since the run was trained on it"):
         run_job(config, EVALUATION, (config.seed,), EXECUTION, runs_dir, stores)
-
-
-def open_episodes(path):
-    return np.load(path / "episodes.npy")
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """The page as text: what it holds, what it refuses, and that nothing in it can run."""
 
 import dataclasses
+import io
 import json
 import re
 import struct
@@ -11,6 +12,7 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from manicap.core.config import from_dict, to_dict
 from manicap.report.page import Chart, Fact, Marker, MarkerAxis, RunPage, Score, ScoreRow, Series, build_page
@@ -50,8 +52,17 @@ def test_png_keeps_every_pixel(num_levels):
     np.testing.assert_array_equal(decode_png(encode_png(frame)), frame)
 
 
-def test_png_refuses_what_is_not_a_gray_frame():
-    with pytest.raises(ValueError, match=r"needs a gray frame uint8 \[height, width\], got float64 \(2, 3\)"):
+@pytest.mark.parametrize("num_colours", [1, 2, 5, 17, 256, 400])
+def test_a_colour_png_keeps_every_pixel(num_colours):
+    generator = np.random.default_rng(num_colours)
+    colours = generator.integers(0, 256, (num_colours, 3)).astype(np.uint8)
+    frame = colours[generator.permutation(21 * 23) % num_colours].reshape(21, 23, 3)
+    with Image.open(io.BytesIO(encode_png(frame))) as image:
+        np.testing.assert_array_equal(np.asarray(image.convert("RGB")), frame)
+
+
+def test_png_refuses_what_is_not_a_frame():
+    with pytest.raises(ValueError, match=r"needs a frame uint8 \[height, width\] or .*, got float64 \(2, 3\)"):
         encode_png(np.zeros((2, 3)))
 
 

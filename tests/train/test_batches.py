@@ -88,7 +88,7 @@ def test_a_batch_that_does_not_divide_over_the_processes_is_refused(breakout_sto
 def test_frames_from_the_device_equal_frames_from_the_map(breakout_store):
     rows = np.array([[5, 6], [2399, 0]])
     cpu = torch.device("cpu")
-    mapped, resident = (FrameSource(breakout_store, cpu, resident).take(rows) for resident in (False, True))
+    mapped, resident = (FrameSource(breakout_store, cpu, resident=resident).take(rows) for resident in (False, True))
     assert mapped.shape == (2, 2, 1, 210, 160)
     assert torch.equal(mapped, resident)
     assert torch.equal(mapped[1, 0, 0], torch.from_numpy(np.array(breakout_store.frames[2399])))

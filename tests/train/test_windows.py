@@ -7,10 +7,11 @@ then one of its len - T + 1 beginnings, and drops the last, incomplete batch.
 import numpy as np
 import pytest
 
+from manicap.atari.convert import write_gray_store
 from manicap.atari.integrity import open_store
 from manicap.atari.protocol import FIXED, REFERENCE
 from manicap.atari.splits import Part
-from manicap.atari.store import EPISODE, StoreConfig, write_manifest
+from manicap.atari.store import EPISODE, StoreConfig
 from manicap.core.errors import UserError
 from manicap.domains.atari.samples import FrameSamples, windows_per_epoch
 from manicap.train.batches import Batches
@@ -29,10 +30,8 @@ def store(tmp_path_factory):
     config = StoreConfig("pong", steps=sum(LENGTHS), lanes=1)
     episodes = np.zeros(len(LENGTHS), EPISODE)
     episodes["length"], episodes["start"] = LENGTHS, np.cumsum([0, *LENGTHS[:-1]])
-    np.save(path / "frames.npy", np.zeros((config.steps, 210, 160), np.uint8))
-    np.save(path / "ram.npy", np.zeros((config.steps, 128), np.uint8))
-    np.save(path / "episodes.npy", episodes)
-    write_manifest(path, config, len(episodes))
+    frames, ram = np.zeros((config.steps, 210, 160), np.uint8), np.zeros((config.steps, 128), np.uint8)
+    write_gray_store(path, config, [frames], ram, episodes)
     return open_store(path)
 
 

@@ -16,6 +16,7 @@ from manicap.bench.cell import Job, Outcome, Work, damage_notes, is_current, wit
 from manicap.bench.grid import Grid
 from manicap.core.errors import UserError
 from manicap.core.registry import allowed_plugins
+from manicap.core.remote import portable
 from manicap.core.signals import stopped_by_sigterm
 from manicap.train.setup import Execution
 
@@ -54,8 +55,8 @@ def run_grid(
     for note in damage_notes(left, runs_dir):
         say(note)
     execution = execution_of(grid, executor, quiet)
-    # Workers may have another working directory.
-    places, plugins = (runs_dir.absolute(), data_dir.absolute()), allowed_plugins()
+    # Workers may have another working directory, and be on another machine, with a cache of its own.
+    places, plugins = (runs_dir.absolute(), portable(data_dir)), allowed_plugins()
     jobs = {cell.name: Job(cell, execution, *places, plugins) for cell in left}
     done_before, total = len(grid.cells) - len(left), len(grid.cells)
     failures, losses = Counter[str](), Counter[str]()

@@ -9,6 +9,7 @@ from manicap.atari.annotations import ANNOTATION_SETS, sets_with
 from manicap.atari.games import find_game
 from manicap.atari.protocol import ProtocolName
 from manicap.atari.store import StoreConfig
+from manicap.atari.views import Stack, View
 from manicap.core.errors import unknown_choice
 from manicap.core.ranges import BatchSize, Count, Lanes, NonNegative, Positive, Seed
 from manicap.domains.run_config import RunConfig, Subject, find_method_for
@@ -24,6 +25,10 @@ class Play(Subject):
     """Steps of play to learn from; 80 % of the lives are for training, 20 % for validation."""
     lanes: Lanes = 8
     """Number of independent games played in parallel."""
+    colour: bool = False
+    """Show the encoder red, green and blue instead of gray."""
+    stack: Stack = 1
+    """Show the encoder the last frames of the life, this many, as channels."""
     protocol: ProtocolName = "fixed"
     """How lives are split and pairs are drawn: fixed, or reference (as in the 2019 code)."""
     annotation_set: str = "corrected"
@@ -70,6 +75,11 @@ class AtariConfig(RunConfig, Play):  # the fields of the last base come first
     @property
     def subject(self) -> str:
         return self.game
+
+    @property
+    def view(self) -> View:
+        """What the encoder sees."""
+        return View(self.colour, self.stack)
 
     @property
     def store_config(self) -> StoreConfig:

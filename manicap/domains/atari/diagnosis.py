@@ -59,7 +59,7 @@ def diagnose_play(
     frozen = FrameEncoder(encoder, arrays="torch")
 
     def features_of(rows: Rows) -> Features:
-        return extract_features(frozen, store, rows, quiet=quiet)
+        return extract_features(frozen, store, rows, run_config.view, quiet=quiet)
 
     rows = window_rows(store, splits.test, config.windows, config.window_frames)
     groups = features_of(rows.ravel()).reshape(*rows.shape, -1)
@@ -67,7 +67,7 @@ def diagnose_play(
     measures["lidar"] = lidar(groups)
     measures |= measure_pairs(*window_pairs(groups), BATCH)
     measures |= own_bounds(run.run_dir, run_config)
-    first_frames = torch.from_numpy(np.array(store.frames[rows[:, 0]]))[:, None]
+    first_frames = torch.from_numpy(run_config.view.read(store, rows[:, 0]))
     heads = measure_run_heads(run, first_frames)
     measures |= heads.measures
     capacities = capacity_by_variable(features_of(splits.test.rows), store, splits, run_config.annotation_set, config)

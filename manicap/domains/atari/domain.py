@@ -114,7 +114,7 @@ class AtariDomain(Domain[AtariConfig, AtariEvaluationConfig]):
         return StoreData(config, collected(config.store_config, data_dir), device, rank)
 
     def context(self, config: AtariConfig) -> MethodContext:
-        return MethodContext(num_variables=costs.NUM_VARIABLES)
+        return MethodContext(config.view.shape, costs.NUM_VARIABLES)
 
     def companions(
         self, config: AtariConfig, evaluation: AtariEvaluationConfig, options: AtariOptions
@@ -157,7 +157,7 @@ class AtariDomain(Domain[AtariConfig, AtariEvaluationConfig]):
     ) -> Features:
         store = collected(StoreConfig(config.game, probe_steps, 0, "probe"), data_dir, quiet=quiet)
         rows = probe_splits(store, FIXED, config.annotation_set, config.seed).test.rows
-        return extract_features(FrameEncoder(encoder, arrays="torch"), store, rows, quiet=quiet)
+        return extract_features(FrameEncoder(encoder, arrays="torch"), store, rows, config.view, quiet=quiet)
 
     def training_fingerprint(self, config: AtariConfig, data_dir: Path) -> str | None:
         return store_fingerprint(config.store_config, data_dir)

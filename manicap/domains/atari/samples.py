@@ -1,6 +1,8 @@
 """Samples of consecutive frames of a store: which ones make an epoch, and their bytes."""
 
 import math
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -10,34 +12,50 @@ from torch import Tensor
 from manicap.atari.protocol import Protocol
 from manicap.atari.splits import Part, Rows, frame_pairs
 from manicap.atari.store import Store
+from manicap.atari.views import GRAY, View, stacked_rows
+
+BATCHES_AHEAD = 2
 
 
 class FrameSource:
-    """Frames of a store by row, from the memory map, or from the device if they fit there."""
+    """Frames of a store by row, decoded as they are asked for or in advance, or on the device if they fit there."""
 
-    def __init__(self, store: Store, device: torch.device, resident: bool = False) -> None:
-        self.device = device
-        self.frames = store.frames
-        self.on_device = torch.from_numpy(np.array(store.frames)).to(device) if resident else None
+    def __init__(self, store: Store, device: torch.device, view: View = GRAY, resident: bool = False) -> None:
+        self.store, self.device, self.view = store, device, view
+        self.on_device: Tensor | None = None
+        if resident:  # single frames; they are stacked there
+            chunks = replace(view, stack=1).chunks(store, np.arange(len(store)))
+            self.on_device = torch.cat([torch.from_numpy(chunk).to(device) for chunk in chunks])
+        self._reader = ThreadPoolExecutor(1, thread_name_prefix="frame source")
+        self._ahead: dict[bytes, Future[Tensor]] = {}
+
+    def prepare(self, rows: Rows) -> None:
+        """Begin to decode what `take` will be asked for soon. What nobody asks for is forgotten."""
+        if self.on_device is None:
+            self._ahead[rows.tobytes()] = self._reader.submit(self._read, rows)
+            if len(self._ahead) > BATCHES_AHEAD:
+                self._ahead.pop(next(iter(self._ahead))).cancel()
 
     def take(self, rows: Rows) -> Tensor:
-        """uint8 `[..., 1, H, W]` for rows `[...]`, on the device."""
+        """uint8 `[..., C, H, W]` for rows `[...]`, on the device."""
         if self.on_device is not None:
-            frames = self.on_device[torch.from_numpy(rows).to(self.device)]
-        else:
-            frames = torch.from_numpy(self.frames[rows.ravel()]).unflatten(0, rows.shape)
-            if self.device.type == "cuda":
-                frames = frames.pin_memory()
-            frames = frames.to(self.device, non_blocking=True)
-        return frames.unsqueeze(-3)
+            wanted = rows[..., None] if self.view.stack == 1 else stacked_rows(self.store, rows, self.view.stack)
+            return self.on_device[torch.from_numpy(wanted).to(self.device)].flatten(-4, -3)
+        ahead = self._ahead.pop(rows.tobytes(), None)
+        frames = self._read(rows) if ahead is None else ahead.result()
+        return frames.to(self.device, non_blocking=True)
+
+    def _read(self, rows: Rows) -> Tensor:
+        frames = torch.from_numpy(self.view.read(self.store, rows))
+        return frames.pin_memory() if self.device.type == "cuda" else frames
 
     @staticmethod
-    def fits(store: Store, device: torch.device) -> bool:
+    def fits(store: Store, device: torch.device, view: View = GRAY) -> bool:
         """Whether all frames fit into half of a GPU's free memory."""
         if device.type != "cuda":
             return False
         free, _ = torch.cuda.mem_get_info(device)
-        return store.frames.nbytes < free / 2
+        return len(store) * math.prod(replace(view, stack=1).shape) < free / 2
 
 
 class FrameSamples:

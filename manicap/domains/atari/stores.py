@@ -23,7 +23,7 @@ def open_play_bench(
 ) -> PlayBench:
     """The bench of a run, split once for all probes that see the same frames and labels."""
     store = collected(evaluation.store_config(config.game, config.seed), data_dir, workers, quiet)
-    asked = (evaluation.protocol, evaluation.annotation_set, config.seed)
+    asked = (evaluation.protocol, evaluation.annotation_set, config.seed, config.view)
     return once(("bench", store.path, *asked), lambda: PlayBench(store, *asked))
 
 

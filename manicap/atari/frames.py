@@ -1,0 +1,120 @@
+"""Frames of a store, compressed one by one: any row can be read alone, in gray or in colour.
+
+    store.frames[100:200]                     # uint8 [100, 210, 160], like an array
+    store.frames.read(rows, colour=True)      # uint8 [n, 210, 160, 3]
+
+Decoding releases Python's lock, so that a batch is decoded by several threads.
+"""
+
+import operator
+import os
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from manicap.atari.codec import decompress
+from manicap.atari.emulator import FRAME_SHAPE
+from manicap.atari.palette import GRAY, RGB
+from manicap.atari.screens import BOTH, SHADES, Bytes, Shades
+from manicap.core.errors import UserError
+
+PIXELS = FRAME_SHAPE[0] * FRAME_SHAPE[1]
+THREAD_ROWS = 32
+"""Rows that one thread decodes at a time."""
+
+Rows = NDArray[np.int64]
+
+
+class CompressedFrames:
+    """An array of frames uint8 [N, 210, 160] on disk; indexing decodes."""
+
+    def __init__(self, path: Path, steps: NDArray[np.void], tables: Bytes) -> None:
+        self.path, self.dtype = path, np.dtype(np.uint8)
+        self.shape = (len(steps), *FRAME_SHAPE)
+        self._offsets, self._sizes = (steps[name].astype(np.int64) for name in ("offset", "size"))
+        self._table_of_row = steps["table"].astype(np.int64)
+        self._gray, self._colour = Shades(tables, colour=False), Shades(tables, colour=True)
+        self._bytes = np.memmap(path, np.uint8, "r")
+        self._content = self._bytes.data  # quicker to slice
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        """Of the frames as an array."""
+        return len(self) * PIXELS
+
+    @property
+    def has_colour(self) -> bool:
+        return not bool((self._table_of_row == SHADES).any())
+
+    def __getitem__(self, key: Any) -> Bytes:
+        if isinstance(key, tuple):
+            frames = self[key[0]]
+            return frames[(slice(None),) * (frames.ndim - 2) + key[1:]]
+        if isinstance(key, slice):
+            return self.read(np.arange(len(self))[key])
+        if np.ndim(key) == 0 and not isinstance(key, np.ndarray):
+            return self.read(np.array([operator.index(key)]))[0]
+        rows = np.asarray(key)
+        rows = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows
+        return self.read(rows.ravel()).reshape(*rows.shape, *FRAME_SHAPE)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        found = self[:]
+        return found if dtype is None else found.astype(dtype)
+
+    def __iter__(self) -> Iterator[Bytes]:
+        return (self[row] for row in range(len(self)))
+
+    def read(self, rows: Rows, colour: bool = False) -> Bytes:
+        """Frames [n, 210, 160], or [n, 210, 160, 3] in colour (in memory each colour is a plane of its own)."""
+        if colour and not self.has_colour:
+            raise UserError(f"{self.path.parent} was converted from gray frames and has no colour: collect it again")
+        rows = np.where(rows < 0, rows + len(self), rows)
+        if len(rows) and not 0 <= rows.min() <= rows.max() < len(self):
+            raise IndexError(f"rows must lie between 0 and {len(self) - 1}, got {rows.min()} to {rows.max()}")
+        found = np.empty((len(rows), 3 if colour else 1, PIXELS), np.uint8)
+        pieces = [slice(start, start + THREAD_ROWS) for start in range(0, len(rows), THREAD_ROWS)]
+        if len(pieces) == 1:
+            self._decode(rows, found, colour)
+        else:
+            list(_pool().map(lambda piece: self._decode(rows[piece], found[piece], colour), pieces))
+        planes = found.reshape(*found.shape[:2], *FRAME_SHAPE)
+        return planes.transpose(0, 2, 3, 1) if colour else planes[:, 0]
+
+    def _decode(self, rows: Rows, found: Bytes, colour: bool) -> None:
+        """Into planes [n, C, PIXELS]."""
+        shades = self._colour if colour else self._gray
+        starts, ends = self._offsets[rows], self._offsets[rows] + self._sizes[rows]
+        places = zip(rows.tolist(), starts.tolist(), ends.tolist(), self._table_of_row[rows].tolist(), strict=True)
+        for (row, start, end, table), planes in zip(places, found, strict=True):
+            try:
+                codes = decompress(self._content[start:end])
+            except ValueError as error:
+                raise UserError(f"{self.path}: row {row} cannot be decoded ({error}); collect it again") from None
+            if table == SHADES:
+                planes[0] = codes
+            elif table == BOTH:
+                both = (RGB if colour else GRAY[:, None])[codes.reshape(2, PIXELS)]
+                np.maximum(both[0].T, both[1].T, out=planes)
+            else:
+                shades.paint(table, codes, planes)
+
+
+@cache
+def _pool() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="frames")
+
+
+os.register_at_fork(after_in_child=_pool.cache_clear)  # a child has none of its parent's threads

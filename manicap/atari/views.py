@@ -1,0 +1,95 @@
+"""What an encoder sees of a step: gray or colour, one frame or the last few, at the console's size or another.
+
+    View(stack=4, size=(84, 84)).read(store, rows)      # uint8 [n, 4, 84, 84], as most agents see a game
+
+All views come from the same store.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import Annotated
+
+import numpy as np
+from numpy.typing import NDArray
+
+from manicap.atari.emulator import FRAME_SHAPE
+from manicap.atari.store import Store
+from manicap.core.ranges import Range
+
+Bytes = NDArray[np.uint8]
+Rows = NDArray[np.int64]
+Stack = Annotated[int, Range(1, 64)]
+Side = Annotated[int, Range(8, 1024)]
+
+
+@dataclass(frozen=True)
+class View:
+    """How frames are shown to an encoder."""
+
+    colour: bool = False
+    """Red, green and blue instead of gray."""
+    stack: Stack = 1
+    """The last frames of the life, oldest first; before its first frame, that frame is repeated."""
+    size: tuple[Side, Side] | None = None
+    """Height and width, each pixel the mean of the area that it covers; 210 x 160 if None."""
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Channels, height, width. In a stack of colour frames the three channels of a frame stay together."""
+        return (self.stack * (3 if self.colour else 1), *(self.size or FRAME_SHAPE))
+
+    def __str__(self) -> str:
+        """`gray`, or `colour, 4 frames, 84 x 84`"""
+        frames = [f"{self.stack} frames"] if self.stack > 1 else []
+        size = [f"{self.size[0]} x {self.size[1]}"] if self.size else []
+        return ", ".join(["colour" if self.colour else "gray", *frames, *size])
+
+    def read(self, store: Store, rows: Rows) -> Bytes:
+        """uint8 [..., C, H, W] for rows [...]. Every frame is decoded once, in however many stacks it is."""
+        if self.stack == 1:
+            return self._single(store, rows.ravel()).reshape(*rows.shape, *self.shape)
+        needed, place = np.unique(stacked_rows(store, rows, self.stack), return_inverse=True)
+        return self._single(store, needed)[place.ravel()].reshape(*rows.shape, *self.shape)
+
+    def chunks(self, store: Store, rows: Rows, size: int = 512) -> Iterator[Bytes]:
+        """The same in chunks: a pass over a store takes no memory."""
+        if self == GRAY:
+            yield from (chunk[:, None] for chunk in store.frame_chunks(rows, size))
+            return
+        for start in range(0, len(rows), size):
+            yield self.read(store, rows[start : start + size])
+
+    def _single(self, store: Store, rows: Rows) -> Bytes:
+        """[n, C, H, W] of single frames."""
+        if self.colour:
+            frames = np.ascontiguousarray(store.colour_frames(rows).transpose(0, 3, 1, 2))
+        else:
+            frames = np.asarray(store.frames[rows])[:, None]
+        return frames if self.size is None else resize_by_area(frames, *self.size)
+
+
+GRAY = View()
+
+
+def stacked_rows(store: Store, rows: Rows, stack: int) -> Rows:
+    """Rows [..., stack] of the frames up to each row, none before the first of its life."""
+    starts = store.episodes["start"]
+    first = starts[np.searchsorted(starts, rows, side="right") - 1]
+    return np.maximum(rows[..., None] + np.arange(1 - stack, 1), first[..., None])
+
+
+def resize_by_area(frames: Bytes, height: int, width: int) -> Bytes:
+    """Frames uint8 [..., H, W] to [..., height, width], rounded; agents' wrappers shrink frames in this way."""
+    down, across = _area_weights(frames.shape[-2], height), _area_weights(frames.shape[-1], width)
+    return np.rint(down @ frames.astype(np.float32) @ across.T).astype(np.uint8)
+
+
+@cache
+def _area_weights(old: int, new: int) -> NDArray[np.float32]:
+    """[new, old]: the share of each old pixel in the interval that a new one covers."""
+    edges = np.arange(new + 1) * (old / new)
+    low, high = edges[:-1, None], edges[1:, None]
+    pixels = np.arange(old)
+    overlap = np.clip(np.minimum(high, pixels + 1) - np.maximum(low, pixels), 0, None)
+    return (overlap / overlap.sum(1, keepdims=True)).astype(np.float32)
