@@ -41,36 +41,34 @@ def play_lane(
     first_row, num_steps = config.lane_start(lane_index), config.lane_steps(lane_index)
     coder, compress = ScreenCoder(), compressor()
     starts: list[tuple[int, NDArray[np.uint8]]] = []  # first row of each life, RAM at the end of the life before
-    steps, ram = np.zeros(BLOCK_ROWS, STEP), np.empty((BLOCK_ROWS, RAM_SIZE), np.uint8)
-    offset, last = 0, np.zeros(1, STEP)  # the newest row waits for the action that is played from it
+    seen: list[tuple[int, int, int, int]] = []  # by row: offset, size, table, lives
+    played: list[tuple[int, int, int]] = []  # action, reward, ended; the newest row has none yet
+    ram, offset = np.empty((BLOCK_ROWS, RAM_SIZE), np.uint8), 0
 
     names = [directory / f"{name}-{lane_index}" for name in ("frames", "ram", "steps")]
     with names[0].open("wb") as frame_file, names[1].open("wb") as ram_file, names[2].open("wb") as step_file:
-        for begin in range(0, num_steps, BLOCK_ROWS):
-            rows = min(BLOCK_ROWS, num_steps - begin)
-            for row in range(rows):
-                action = lane.random_action() if policy is None else _checked(policy(lane.frame), lane)
-                life_ended = lane.step(action)
-                if life_ended:
-                    starts.append((begin + row, lane.ram_at_end.copy()))
-                elif begin + row == 0:
-                    starts.append((0, lane.ram.copy()))
-                before = steps[row - 1] if row else last[0]
-                before["action"], before["reward"] = action, lane.reward
-                before["ended"] = life_ended + lane.game_over
-                if row == 0 and begin:
-                    step_file.write(last.tobytes())
-                table, codes = coder.encode(*lane.screens)
-                compressed = compress(codes)
-                frame_file.write(compressed)
-                ram[row] = lane.ram
-                steps[row] = (offset, len(compressed), table, NO_ACTION, 0, lane.lives, 0)
-                offset += len(compressed)
-            ram_file.write(ram[:rows].tobytes())
-            step_file.write(steps[: rows - 1].tobytes())
-            last[0] = steps[rows - 1]
-            report(rows)
-        step_file.write(last.tobytes())
+        for row in range(num_steps):
+            action = lane.random_action() if policy is None else _checked(policy(lane.frame), lane)
+            life_ended = lane.step(action)
+            if life_ended:
+                starts.append((row, lane.ram_at_end.copy()))
+            elif row == 0:
+                starts.append((0, lane.ram.copy()))
+            if row:
+                played.append((action, lane.reward, life_ended + lane.game_over))
+            table, codes = coder.encode(*lane.screens)
+            compressed = compress(codes)
+            frame_file.write(compressed)
+            seen.append((offset, len(compressed), table, lane.lives))
+            offset += len(compressed)
+            ram[row % BLOCK_ROWS] = lane.ram
+            in_block = row % BLOCK_ROWS + 1
+            if in_block == BLOCK_ROWS or row == num_steps - 1:
+                ram_file.write(ram[:in_block].tobytes())
+                step_file.write(_steps(seen, played))
+                del seen[: len(played)], played[:]
+                report(in_block)
+        step_file.write(_steps(seen, [(NO_ACTION, 0, 0)]))
 
     episodes = np.empty(len(starts), EPISODE)
     for index, (start, ram_before) in enumerate(starts):
@@ -78,6 +76,15 @@ def play_lane(
         episodes[index] = (lane_index, first_row + start, stop - start, ram_before)
     (directory / f"episodes-{lane_index}").write_bytes(episodes.tobytes())
     (directory / f"colours-{lane_index}").write_bytes(coder.tables.tobytes())
+
+
+def _steps(seen: list[tuple[int, int, int, int]], played: list[tuple[int, int, int]]) -> bytes:
+    """Rows of which it is known what was played from them."""
+    found = np.empty(len(played), STEP)
+    for names, rows in (("offset size table lives", seen), ("action reward ended", played)):
+        for name, column in zip(names.split(), zip(*rows, strict=True), strict=False):
+            found[name] = column[: len(found)]
+    return found.tobytes()
 
 
 def _checked(action: int, lane: Lane) -> int:

@@ -20,6 +20,9 @@ BOTH = 2**32 - 1
 """In the place of a table: the second screen and then the first, without codes; the step has too many pairs."""
 SHADES = 2**32 - 2
 """In the place of a table: the codes are shades of gray (a store that was converted from gray frames)."""
+_UNKNOWN = 256
+_EQUAL = np.arange(256) * 257
+"""Pairs of an index with itself."""
 
 
 class ScreenCoder:
@@ -27,22 +30,27 @@ class ScreenCoder:
 
     def __init__(self) -> None:
         self._tables: list[list[int]] = [[]]
-        self._codes = np.zeros(2**16, np.uint8)  # by first * 256 + second; 0: not in the current table
+        self._codes = np.full(2**16, _UNKNOWN, np.uint16)  # by first * 256 + second
+        self._codes[_EQUAL] = np.arange(256)
 
     def encode(self, first: Bytes, second: Bytes) -> tuple[int, Bytes]:
-        """The table, and the codes of a step's two last screens (palette indices of one shape, a multiple of 8)."""
-        codes, differ = second.ravel(), _differences(first.ravel(), second.ravel())
+        """The table, and the codes of a step's two last screens (palette indices of one shape, a multiple of 8).
+
+        Eight pixels are compared at a time: most screens of a game are nearly equal.
+        """
+        before, after = (screen.reshape(-1).view(np.uint64) for screen in (first, second))
+        [differ] = (before != after).nonzero()
         if not len(differ):
-            return self._table, codes
-        codes = codes.copy()
-        pairs = first.ravel()[differ].astype(np.uint16) << 8 | codes[differ]
+            return self._table, after.view(np.uint8)
+        pairs = before[differ].view(np.uint8).astype(np.uint16) << 8 | after[differ].view(np.uint8)
         found = self._codes[pairs]
-        if not found.all():
+        if found.max() == _UNKNOWN:
             if not self._learn(np.unique(pairs)):
-                return BOTH, np.concatenate([codes, first.ravel()])
+                return BOTH, np.concatenate([after, before]).view(np.uint8)
             found = self._codes[pairs]
-        codes[differ] = found
-        return self._table, codes
+        codes = after.copy()
+        codes[differ] = found.astype(np.uint8).view(np.uint64)
+        return self._table, codes.view(np.uint8)
 
     @property
     def tables(self) -> Bytes:
@@ -58,24 +66,17 @@ class ScreenCoder:
 
     def _learn(self, pairs: NDArray[np.uint16]) -> bool:
         """Give codes to the pairs of a step; False if there are more than codes."""
-        new = [pair for pair in pairs.tolist() if not self._codes[pair]]
+        new = pairs[self._codes[pairs] == _UNKNOWN].tolist()
         if len(self._tables[-1]) + len(new) > NUM_PAIRS:
-            if len(pairs) > NUM_PAIRS:
+            new = pairs[pairs >> 8 != pairs & 255].tolist()
+            if len(new) > NUM_PAIRS:
                 return False
+            self._codes[self._tables[-1]] = _UNKNOWN
             self._tables.append([])
-            self._codes[:] = 0
-            new = pairs.tolist()
         for pair in new:
             self._codes[pair] = 2 * len(self._tables[-1]) + 1
             self._tables[-1].append(pair)
         return True
-
-
-def _differences(first: Bytes, second: Bytes) -> NDArray[np.int64]:
-    """Places at which they differ, found eight pixels at a time: most screens of a game are nearly equal."""
-    words = np.flatnonzero(first.view(np.uint64) != second.view(np.uint64))
-    near = (8 * words[:, None] + np.arange(8)).ravel()
-    return near[first[near] != second[near]]
 
 
 class Shades:
@@ -97,14 +98,14 @@ class Shades:
     def paint(self, table: int, codes: Bytes, planes: Bytes) -> None:
         if len(self._shades) > MOST_DOUBLED:
             for shades, plane in zip(self._shades[table], planes, strict=True):
-                np.take(shades, codes, out=plane, mode="clip")
+                shades.take(codes, out=plane, mode="clip")
             return
         doubled = self._doubled.get(table)
         if doubled is None:
             doubled = self._doubled[table] = _doubled(self._shades[table])
         pairs = codes.view(np.uint16)
-        for shades, plane in zip(doubled, planes, strict=True):
-            np.take(shades, pairs, out=plane.view(np.uint16), mode="clip")
+        for shades, plane in zip(doubled, planes.view(np.uint16), strict=True):
+            shades.take(pairs, out=plane, mode="clip")
 
 
 def _doubled(shades: Bytes) -> NDArray[np.uint16]:

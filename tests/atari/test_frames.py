@@ -1,7 +1,6 @@
 """Frames in stores: compressed one by one, gray and colour from the same bytes, read like an array."""
 
 import builtins
-import os
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -97,20 +96,6 @@ def test_a_mask_selects_and_rows_beyond_the_store_are_an_error(pong_store):
     assert np.array_equal(pong_store.frames[mask], pong_store.frames[[2, 5]])
     with pytest.raises(IndexError, match="rows must lie between 0 and"):
         pong_store.frames[len(pong_store)]
-
-
-def test_a_forked_child_decodes_too(pong_store):
-    expected = pong_store.frames[:200]  # by threads, which a child does not have
-    reader, writer = os.pipe()
-    child = os.fork()
-    if child == 0:
-        try:
-            same = np.array_equal(pong_store.frames[:200], expected)
-            os.write(writer, b"1" if same else b"0")
-        finally:
-            os._exit(0)
-    os.waitpid(child, 0)
-    assert os.read(reader, 1) == b"1"
 
 
 def test_a_row_that_cannot_be_decoded_is_named(pong_store, tmp_path):

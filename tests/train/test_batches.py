@@ -1,11 +1,15 @@
+import math
+from typing import ClassVar
+
 import numpy as np
 import pytest
 import torch
 
 from manicap.atari.protocol import FIXED, REFERENCE
 from manicap.atari.splits import pretrain_splits
+from manicap.atari.views import View
 from manicap.core.errors import UserError
-from manicap.domains.atari.samples import FrameSamples, FrameSource
+from manicap.domains.atari.samples import DecodedOnce, FrameSamples, FrameSource
 from manicap.train.batches import Batches
 
 
@@ -92,3 +96,29 @@ def test_frames_from_the_device_equal_frames_from_the_map(breakout_store):
     assert mapped.shape == (2, 2, 1, 210, 160)
     assert torch.equal(mapped, resident)
     assert torch.equal(mapped[1, 0, 0], torch.from_numpy(np.array(breakout_store.frames[2399])))
+
+
+class CountingView(View):
+    """Notes the rows that it is asked for."""
+
+    asked: ClassVar[list[int]] = []
+
+    def read(self, store, rows):
+        self.asked.extend(rows.ravel().tolist())
+        return super().read(store, rows)
+
+
+@pytest.mark.parametrize("colour", [False, True])
+def test_the_first_frames_of_a_store_are_decoded_once_and_the_others_every_time(breakout_store, colour):
+    CountingView.asked.clear()
+    view = CountingView(colour)
+    decoded = DecodedOnce(breakout_store, view, room=1000 * math.prod(view.shape))  # rows 0 to 999 are kept
+    for rows in (np.array([[5, 999], [1000, 5]]), np.array([[999, 5], [5, 1000]]), np.array([[999], [6]])):
+        assert np.array_equal(decoded[rows], View(colour).read(breakout_store, rows))
+    assert sorted(CountingView.asked) == [5, 6, 999, 1000, 1000]
+
+
+def test_without_room_every_frame_is_decoded_as_it_is_asked_for(breakout_store):
+    rows = np.array([[0, 1], [2399, 2398]])
+    frames = FrameSource(breakout_store, torch.device("cpu"), View(stack=4), kept_bytes=0).take(rows)
+    assert np.array_equal(frames, View(stack=4).read(breakout_store, rows))

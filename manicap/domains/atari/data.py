@@ -35,8 +35,8 @@ class StoreData:
         return {name: FrameSamples(self.store, part, self.protocol, frames_per_sample) for name, part in parts.items()}
 
     def prepare(self, rows: Rows) -> None:
-        """Read ahead for a GPU. On a CPU the step needs all cores: two threads that decode between steps cost half as
-        much time as one that takes a core from a step (2 % of a step of ST-DIM against 4)."""
+        """Read ahead for a GPU. On a CPU the step needs all cores, and a thread that takes one from it costs more than
+        decoding between steps (4 % of a step of ST-DIM against 3)."""
         if self.device.type != "cpu":
             self.source.prepare(rows)
 
