@@ -9,8 +9,10 @@ from sklearn.metrics import f1_score
 from torch import nn
 
 from manicap.core.errors import UserError
+from manicap.core.memo import opened_once
 from manicap.library import evaluate
 from manicap.probing.encoders import FrameEncoder
+from manicap.probing.knn import NearestNeighbors
 from manicap.probing.linear import LinearConfig, LinearProbes
 from manicap.probing.play_bench import Extraction, PlayBench
 from manicap.probing.state_result import StateEvaluation, StatePredictions
@@ -69,6 +71,37 @@ def test_predictions_survive_the_disk(evaluation, tmp_path):
     found = StatePredictions.load(tmp_path / "predictions.npz", sha256)
     assert found.variables == evaluation.predictions.variables
     np.testing.assert_array_equal(found.decoded, evaluation.predictions.decoded)
+
+
+class CountingProbe(NearestNeighbors):
+    fits = 0
+
+    def fit(self, train, val=None):
+        CountingProbe.fits += 1
+        return super().fit(train, val)
+
+
+def test_in_a_job_the_same_features_and_labels_are_probed_once(probe_store):
+    # On Pong the annotation sets differ in two variables that never vary.
+    torch.manual_seed(0)
+    encoder = FrameEncoder(nn.Sequential(nn.Conv2d(1, 8, 16, stride=16), nn.Flatten()).eval(), input="float")
+
+    def measure(annotation_set, seed=0, width=None):
+        bench, CountingProbe.fits = PlayBench(probe_store, annotation_set=annotation_set, seed=seed), 0
+        extraction = Extraction(quiet=True, width=width)
+        found = bench.evaluate(encoder, lambda *_: CountingProbe(), floors={}, extraction=extraction)
+        return found, CountingProbe.fits
+
+    alone, _ = measure("ari-2019")
+    with opened_once():
+        assert measure("corrected")[1] == 1
+        again, fits = measure("ari-2019")
+        assert (again.annotation_set, fits) == ("ari-2019", 0)
+        assert measure("ari-2019", seed=1)[1] == 1  # other splits
+        assert measure("ari-2019", width=40)[1] == 1
+    assert again.scores == alone.scores
+    np.testing.assert_array_equal(again.predictions.decoded, alone.predictions.decoded)
+    assert measure("corrected")[1] == 1  # no job
 
 
 def test_a_plain_sequential_and_width(probe_store, tmp_path):
@@ -180,6 +213,7 @@ import inspect
 assert inspect.isfunction(f)
 assert "game" in inspect.signature(f).parameters
 from manicap.core.errors import UserError
+from manicap.core.memo import opened_once
 try:
     f(3, game="pong")
 except UserError as error:
