@@ -208,6 +208,8 @@ def test_all_wrong_settings_are_told_together():
 def test_as_many_heads_as_units_are_allowed_and_no_units_are_one_mistake():
     assert small_image_settings("simclr-c+", num_heads=8, units=8).problems() == []
     assert small_image_settings("simclr-c+", num_heads=2, units=0).problems() == []  # its range says what is wrong
+    [problem] = small_image_settings("simclr-c+", num_heads=2, units=1).problems()
+    assert "num_heads must not exceed units (1), got 2" in problem
 
 
 @pytest.mark.parametrize("name", IMAGES)
