@@ -33,6 +33,7 @@ from manicap.jobs.comparison import compare_runs, evaluation_of
 from manicap.jobs.diagnosis import diagnose_run
 from manicap.jobs.run import run_job
 from manicap.probing.encoders import Encoder, FrameEncoder, InputKind
+from manicap.probing.features import require_fitting
 from manicap.probing.pixels import PIXELS
 from manicap.probing.play_bench import Extraction, PlayBench
 from manicap.probing.probes import WITH_PIXELS, ProbeBuilder, find_probe
@@ -121,6 +122,9 @@ def evaluate(
         annotations(entry, annotation_set)
         if isinstance(probe, str):
             find_probe(probe, steps)
+        for each in (frozen, *named.values()):
+            if isinstance(each, FrameEncoder):
+                require_fitting(each, view)
         store = collected(StoreConfig(entry.name, steps, 0, "probe"), local_directory(data_dir), quiet=quiet)
         bench = PlayBench(store, rules.name, annotation_set, seed, view)
     else:

@@ -94,25 +94,34 @@ def _open_or_build(
 ) -> Store:
     final = store_path(config, data_dir)
     if final.is_dir():
-        store = open_store(final)
+        store = _open_own(final, config)
         remove_leavings_if_idle(store)
         return store
     try:
         with exclusive_lock(lock_path(final), on_wait=lambda: _say_waiting(final, quiet)):
             remove_leavings(final)
             if final.is_dir():
-                return open_store(final)
+                return _open_own(final, config)
             if remote is None or not fetch_store(remote, final, quiet):
                 if remote is not None:
                     check_writable(remote, data_dir)
                 _build(config, final, workers, policy, quiet)
     except OSError as error:
         raise refused_by_system(f"cannot collect into {data_dir}", error) from error
-    return open_store(final)
+    return _open_own(final, config)
+
+
+def _open_own(path: Path, config: StoreConfig) -> Store:
+    """The store at the place of a config; one that was moved there may be another's."""
+    store = open_store(path)
+    if store.config != config:
+        raise UserError(f"{path} holds a store of {store.config}, not of {config}: it was moved there; move it back")
+    return store
 
 
 def _build(config: StoreConfig, final: Path, workers: int, policy: Policy | None, quiet: bool) -> None:
-    require_space(final.parent, config.steps * BYTES_PER_STEP, f"{config.steps:,} steps of {config.game}")
+    twice = 1 + 1 / config.lanes  # while lanes are joined, the frames of one are there twice
+    require_space(final.parent, int(config.steps * BYTES_PER_STEP * twice), f"{config.steps:,} steps of {config.game}")
     scratch = building_path(final)
     scratch.mkdir()
     try:
@@ -190,7 +199,8 @@ class _Worker:
 
     def __init__(self, config: StoreConfig, directory: Path) -> None:
         job = json.dumps({"config": to_dict(config), "directory": str(directory)})
-        command = [sys.executable, "-m", "manicap.atari.lane_worker", job]
+        # -P: a user's file that is named like a module, in the current directory, must not be imported.
+        command = [sys.executable, "-P", "-m", "manicap.atari.lane_worker", job]
         pipe = subprocess.PIPE
         self.process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True, bufsize=1)
         self.game = config.game

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from manicap.atari.codec import compressor
 from manicap.atari.collect import BYTES_PER_STEP
 from manicap.atari.integrity import open_store, verify_store
-from manicap.atari.leavings import building_path, lock_path, remove_leavings
+from manicap.atari.leavings import building_path, lock_path, remove_leavings, remove_leavings_if_idle
 from manicap.atari.ram import write_ram
 from manicap.atari.screens import NUM_PAIRS, SHADES, Bytes
 from manicap.atari.store import FILES, FORMAT, MANIFEST, NO_ACTION, STEP, Store, StoreConfig, write_manifest
@@ -45,8 +45,11 @@ def convert_store(path: Path, quiet: bool = False) -> Store:
     The manifest says which files are the store's, and is replaced in one step: a kill leaves a whole store of the one
     format or the other, and files that the next collection or conversion removes.
     """
-    open_store(path)  # before anything is created beside it
+    store = open_store(path)  # before anything is created beside it
     place = path.resolve()
+    if store.format == FORMAT:
+        remove_leavings_if_idle(open_store(place))
+        return store
     try:
         with exclusive_lock(lock_path(place), on_wait=lambda: _say_waiting(path, quiet)):
             remove_leavings(place)

@@ -105,7 +105,7 @@ def _check_place(store: Store, out: Path, force: bool) -> None:
         raise UserError(f"there is no directory {out.parent}")
     if out.parent.resolve() == store.path.resolve():
         raise UserError(f"{out} would be a file in the store: choose another directory with --out")
-    if out.is_file() and not force:
+    if (out.is_file() or out.is_symlink()) and not force:
         raise UserError(f"{out} exists; choose another name with --out, or replace it with --force")
 
 

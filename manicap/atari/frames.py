@@ -7,7 +7,6 @@ A row takes some 35 us, half to decompress it and half to look up shades. Both r
 that two threads, which pass it to and fro, are no faster than one; decoding can go on beside other work.
 """
 
-import operator
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -33,6 +32,7 @@ class CompressedFrames:
         self.shape = (len(steps), *FRAME_SHAPE)
         self._offsets, self._sizes = (steps[name].astype(np.int64) for name in ("offset", "size"))
         self._table_of_row = steps["table"].astype(np.int64)
+        self._rows = np.arange(len(steps))
         self._gray, self._colour = Shades(tables, colour=False), Shades(tables, colour=True)
         self._bytes = np.memmap(path, np.uint8, "r")
         self._content = self._bytes.data  # quicker to slice
@@ -54,16 +54,13 @@ class CompressedFrames:
         return not bool((self._table_of_row == SHADES).any())
 
     def __getitem__(self, key: Any) -> Bytes:
-        if isinstance(key, tuple):
-            frames = self[key[0]]
-            return frames[(slice(None),) * (frames.ndim - 2) + key[1:]]
-        if isinstance(key, slice):
-            return self.read(np.arange(len(self))[key])
-        if np.ndim(key) == 0 and not isinstance(key, np.ndarray):
-            return self.read(np.array([operator.index(key)]))[0]
-        rows = np.asarray(key)
-        rows = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows
-        return self.read(rows.ravel()).reshape(*rows.shape, *FRAME_SHAPE)
+        """Rows as NumPy takes them: numbers, slices, lists, masks; behind them, numbers and slices: `[rows, 10:20]`."""
+        key, *rest = key if isinstance(key, tuple) and key else (key,)
+        key = slice(None) if key is Ellipsis and not rest else key
+        if key is Ellipsis or key is None or not all(isinstance(each, int | np.integer | slice) for each in rest):
+            raise IndexError("frames are indexed by rows, and behind them by numbers and slices: frames[rows, 10:20]")
+        frames = self.read(key)
+        return frames[(slice(None),) * (frames.ndim - 2) + tuple(rest)]
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         found = self[:]
@@ -72,17 +69,15 @@ class CompressedFrames:
     def __iter__(self) -> Iterator[Bytes]:
         return (self[row] for row in range(len(self)))
 
-    def read(self, rows: Rows, colour: bool = False) -> Bytes:
-        """Frames [n, 210, 160], or [n, 210, 160, 3] in colour (in memory each colour is a plane of its own)."""
+    def read(self, key: Any, colour: bool = False) -> Bytes:
+        """Frames [..., 210, 160], or [..., 210, 160, 3] in colour (in memory each colour is a plane of its own)."""
         if colour and not self.has_colour:
             raise UserError(f"{self.path.parent} was converted from gray frames and has no colour: collect it again")
-        rows = np.where(rows < 0, rows + len(self), rows)
-        if len(rows) and not 0 <= rows.min() <= rows.max() < len(self):
-            raise IndexError(f"rows must lie between 0 and {len(self) - 1}, got {rows.min()} to {rows.max()}")
-        found = np.empty((len(rows), 3 if colour else 1, PIXELS), np.uint8)
-        self._decode(rows, found, colour)
-        planes = found.reshape(*found.shape[:2], *FRAME_SHAPE)
-        return planes.transpose(0, 2, 3, 1) if colour else planes[:, 0]
+        rows = np.asarray(self._rows[key])
+        found = np.empty((rows.size, 3 if colour else 1, PIXELS), np.uint8)
+        self._decode(rows.ravel(), found, colour)
+        planes = found.reshape(*rows.shape, found.shape[1], *FRAME_SHAPE)
+        return np.moveaxis(planes, -3, -1) if colour else planes[..., 0, :, :]
 
     def _decode(self, rows: Rows, found: Bytes, colour: bool) -> None:
         """Into planes [n, C, PIXELS]."""

@@ -7,6 +7,7 @@ hashed at the first open and whenever a file has been touched since; `manicap da
 import json
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,8 @@ def open_store(path: Path | str) -> Store:
         path: Directory of the store, as `collect` returns it in `store.path`.
     """
     path = Path(path)
+    if not any((path / name).exists() for name in (MANIFEST, *chain.from_iterable(FILES.values()))):
+        raise UserError(f"there is no store at {path}; 'manicap data list' shows those that there are")
     store, faults = _inspect(path, always_hash=False)
     if faults or store is None:
         raise UserError(
@@ -42,7 +45,27 @@ def open_store(path: Path | str) -> Store:
 
 def verify_store(path: Path) -> list[str]:
     """Hash every file again; return the faults found, each naming its file (empty if the store is sound)."""
-    return _inspect(path, always_hash=True)[1]
+    try:
+        return _inspect(path, always_hash=True)[1]
+    except NewerFormat as error:
+        return [str(error)]
+
+
+class NewerFormat(UserError):
+    """No damage: another version wrote it."""
+
+
+def described_files(manifest: Mapping[str, Any], place: Path | str) -> tuple[str, ...]:
+    """The files of the store that a manifest describes, whose entries are all there; KeyError, ... if not."""
+    found = manifest["format"]
+    if isinstance(found, int) and found > FORMAT:
+        raise NewerFormat(f"{place} has format {found}, and this manicap reads up to {FORMAT}: upgrade manicap")
+    files = FILES[found]
+    for name in files:
+        entry = manifest["files"][name]
+        _ = int(entry["bytes"]), [(int(start), int(stop), str(digest)) for start, stop, digest in entry["slices"]]
+    _ = [int(manifest["counts"][name]) for name in ("frames", "episodes")]
+    return files
 
 
 def _inspect(path: Path, always_hash: bool) -> tuple[Store | None, list[str]]:
@@ -50,21 +73,21 @@ def _inspect(path: Path, always_hash: bool) -> tuple[Store | None, list[str]]:
         return None, [f"there is no directory {path}"]
     try:
         manifest = read_sealed(path / MANIFEST, "manifest", remedy="collect the store again")
-        if manifest["format"] not in FILES:
-            known = " and ".join(map(str, sorted(FILES)))
-            return None, [f"{MANIFEST} has format {manifest['format']}, this version reads {known}"]
+        expected = {name: manifest["files"][name] for name in described_files(manifest, path)}
         store = Store(path, manifest)
-        expected = {name: manifest["files"][name] for name in store.files}
-    except (KeyError, TypeError, UserError):  # all of these mean damage: a sealed manifest has these keys
+    except NewerFormat:
+        raise
+    except (KeyError, TypeError, ValueError, UserError):  # all of these mean damage: a sealed manifest has these keys
         return None, [f"{MANIFEST} is {'damaged' if (path / MANIFEST).exists() else 'missing'}"]
 
     faults = [fault for name, entry in expected.items() if (fault := _size_fault(path / name, entry["bytes"]))]
     if faults:
         return None, faults
-    if always_hash or _read_stamps(path) != _stamps(path, store.files):
+    stamps = _stamps(path, store.files)  # before hashing: what is written meanwhile is noticed next time
+    if always_hash or _read_stamps(path) != stamps:
         faults = _changed_files(path, expected, store)
         if not faults:
-            write_stamps(path, store.files)
+            write_stamps(path, store.files, stamps)
     return store, faults or _array_faults(store)
 
 
@@ -118,10 +141,10 @@ def _array_faults(store: Store) -> list[str]:
     if len(store) != steps or not np.array_equal(store.episodes["start"], np.r_[0, ends[:-1]]) or ends[-1] != steps:
         faults.append(f"the lives in episodes.npy do not add up to {steps} frames, one after the other")
     if store.format == FORMAT:
-        ends, size = np.cumsum(store.steps["size"]), (store.path / "frames.zst").stat().st_size
+        ends, size = np.cumsum(store.index["size"]), (store.path / "frames.zst").stat().st_size
         if len(store.manifest["files"]["ram.zst"]["slices"]) != -(-steps // SLICE_ROWS):
             faults.append(f"ram.zst does not hold {steps} rows")
-        if not np.array_equal(store.steps["offset"], np.r_[0, ends[:-1]]) or ends[-1] != size:
+        if not np.array_equal(store.index["offset"], np.r_[0, ends[:-1]]) or ends[-1] != size:
             faults.append("the rows in steps.npy do not add up to frames.zst, one after the other")
     return faults
 
@@ -137,12 +160,12 @@ def _read_stamps(path: Path) -> Any:
         return None
 
 
-def write_stamps(path: Path, files: Sequence[str] = FILES[FORMAT]) -> None:
+def write_stamps(path: Path, files: Sequence[str] = FILES[FORMAT], stamps: Any = None) -> None:
     """Record files just verified, once they are on disk. In a read-only directory every open hashes them instead."""
     try:
         remove_scratch(path)
         for name in (*files, MANIFEST):
             sync_file(path / name)
-        write_json(path / STAMPS, _stamps(path, files))
+        write_json(path / STAMPS, _stamps(path, files) if stamps is None else stamps)
     except OSError:
         return

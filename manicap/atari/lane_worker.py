@@ -22,6 +22,7 @@ from manicap.atari.games import find_game
 from manicap.atari.screens import ScreenCoder
 from manicap.atari.store import EPISODE, NO_ACTION, STEP, StoreConfig
 from manicap.core.config import from_dict
+from manicap.core.errors import UserError
 
 BLOCK_ROWS = 128
 """Rows written and reported at a time."""
@@ -88,8 +89,8 @@ def _steps(seen: list[tuple[int, int, int, int]], played: list[tuple[int, int, i
 
 
 def _checked(action: int, lane: Lane) -> int:
-    if not 0 <= int(action) < len(lane.actions):
-        raise ValueError(f"the policy returned action {action}; the game has actions 0 to {len(lane.actions) - 1}")
+    if not isinstance(action, int | np.integer) or not 0 <= action < len(lane.actions):
+        raise UserError(f"the policy returned {action!r}; the game has actions 0 to {len(lane.actions) - 1}")
     return int(action)
 
 

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from manicap.atari.games import GAMES
-from manicap.atari.integrity import verify_store
+from manicap.atari.integrity import NewerFormat, described_files, verify_store
 from manicap.atari.leavings import building_path, lock_path
-from manicap.atari.store import FILES, MANIFEST, Store, StoreConfig, store_path
+from manicap.atari.store import MANIFEST, Store, StoreConfig, store_path
 from manicap.core.errors import Failure, UserError
 from manicap.core.files import exclusive_lock, publish_directory, require_space
 from manicap.core.progress import Tracker
@@ -68,8 +68,13 @@ def fetch_store(remote: Remote, final: Path, quiet: bool = False) -> bool:
     scratch.mkdir()
     try:
         (scratch / MANIFEST).write_bytes(content)
-        with _progress("downloading", found, quiet) as advance:
-            remote.download(place, found.store.files, scratch, advance)
+        try:
+            with _progress("downloading", found, quiet) as advance:
+                remote.download(place, found.store.files, scratch, advance)
+        except RemoteFailure as failure:
+            if isinstance(failure.__cause__, FileNotFoundError):  # with its manifest, all files were there
+                raise _damaged(remote, place, f"a file is missing ({failure})") from failure
+            raise
         if faults := verify_store(scratch):
             raise _damaged(remote, place, "; ".join(faults))
         write_origin(scratch, f"{remote.url}/{place}")
@@ -163,15 +168,12 @@ def _described(remote: Remote, place: str, content: bytes) -> RemoteStore:
     """The store that a manifest describes, or a `UserError` that names it."""
     try:
         manifest = _unsealed(content)
-        if manifest["format"] not in FILES:
-            known = " and ".join(map(str, sorted(FILES)))
-            fault = f"{MANIFEST} has format {manifest['format']}, this version reads {known}"
-        else:
-            found = RemoteStore(place, Store(Path(place), manifest))
-            _ = found.num_bytes, found.num_lives, len(found.store), found.store.fingerprint
-            is_own = place == _place(found.store.config)
-            fault = "" if is_own else f"{MANIFEST} is that of another store"
-    except (KeyError, TypeError, UserError):  # all of these mean damage: a sealed manifest has these keys
+        described_files(manifest, f"{remote.url}/{place}")
+        found = RemoteStore(place, Store(Path(place), manifest))
+        fault = "" if place == _place(found.store.config) else f"{MANIFEST} is that of another store"
+    except NewerFormat:
+        raise
+    except (KeyError, TypeError, ValueError, UserError):  # all of these mean damage: a sealed manifest has these keys
         fault = f"{MANIFEST} is damaged"
     if fault:
         raise _damaged(remote, place, fault)

@@ -107,7 +107,7 @@ def store_path(config: StoreConfig, data_dir: Path) -> Path:
 
 
 class Store:
-    """A complete store, read-only and memory-mapped."""
+    """A complete store, read-only. Frames are decoded as they are read."""
 
     def __init__(self, path: Path, manifest: dict[str, Any]) -> None:
         self.path = path
@@ -133,10 +133,10 @@ class Store:
         """Gray frames uint8 [N, 210, 160]; indexing decodes."""
         if self.format == 2:
             return np.load(self.path / "frames.npy", mmap_mode="r")
-        return CompressedFrames(self.path / "frames.zst", self.steps, np.load(self.path / "colours.npy"))
+        return CompressedFrames(self.path / "frames.zst", self.index, np.load(self.path / "colours.npy"))
 
-    def colour_frames(self, rows: NDArray[np.int64]) -> NDArray[np.uint8]:
-        """Colour frames uint8 [n, 210, 160, 3]."""
+    def colour_frames(self, rows: Any) -> NDArray[np.uint8]:
+        """Colour frames uint8 [..., 210, 160, 3]; rows as `frames` takes them."""
         if isinstance(self.frames, CompressedFrames):
             return self.frames.read(rows, colour=True)
         raise UserError(f"{self.path} holds gray frames only (format 2): collect it again")
@@ -145,23 +145,33 @@ class Store:
     def has_colour(self) -> bool:
         return isinstance(self.frames, CompressedFrames) and self.frames.has_colour
 
-    @cached_property
+    @property
     def steps(self) -> NDArray[np.void]:
         """What was played from each frame: `action`, `reward`, `lives`, `ended` [N]; see `STEP`."""
-        if self.format == 2:
-            raise UserError(f"{self.path} has no actions and rewards (format 2): collect it again")
-        return np.load(self.path / "steps.npy")
+        if self.format == 2 or not self.has_colour:  # both are recorded since format 3
+            raise UserError(f"{self.path} has no actions and rewards, which were not recorded: collect it again")
+        return self.index
+
+    @cached_property
+    def index(self) -> NDArray[np.void]:
+        """`steps.npy`; in a store that was converted from gray frames nothing is known of what was played."""
+        return _read_only(np.load(self.path / "steps.npy"))
+
+    @cached_property
+    def rows(self) -> NDArray[np.int64]:
+        """All of them: `store.rows[-100:]`"""
+        return _read_only(np.arange(len(self)))
 
     @cached_property
     def ram(self) -> NDArray[np.uint8]:
         if self.format == 2:
             return np.load(self.path / "ram.npy", mmap_mode="r")
         starts = [start for start, _, _ in self.manifest["files"]["ram.zst"]["slices"]]
-        return read_ram(self.path / "ram.zst", starts, len(self))
+        return _read_only(read_ram(self.path / "ram.zst", starts, len(self)))
 
     @cached_property
     def episodes(self) -> NDArray[np.void]:
-        return np.load(self.path / "episodes.npy")
+        return _read_only(np.load(self.path / "episodes.npy"))
 
     def frame_chunks(self, rows: NDArray[np.int64], size: int = 512) -> Iterator[NDArray[np.uint8]]:
         """Frames of the rows in chunks: a pass over the store takes no memory."""
@@ -178,6 +188,11 @@ class Store:
             return str(self.manifest["converted_from"])
         hashes = "".join(entry[2] for name in self.files for entry in self.manifest["files"][name]["slices"])
         return hashlib.sha256(hashes.encode()).hexdigest()[:12]
+
+
+def _read_only(array: NDArray[Any]) -> NDArray[Any]:
+    array.flags.writeable = False
+    return array
 
 
 def write_manifest(directory: Path, config: StoreConfig, num_episodes: int, converted_from: str | None = None) -> None:
@@ -212,10 +227,14 @@ def remove_store(path: Path) -> None:
     """Delete a store. A directory that does not look like one is refused."""
     if not path.is_dir():
         raise UserError(f"there is no store at {path}")
-    own = (*chain.from_iterable(FILES.values()), MANIFEST, STAMPS, ORIGIN)
-    strangers = [item.name for item in path.iterdir() if item.name not in own and item.suffix != SCRATCH_SUFFIX]
-    if strangers:
-        raise UserError(f"{path} does not look like a store (it holds {', '.join(sorted(strangers)[:5])}); not removed")
+    if path.is_symlink():
+        raise UserError(f"{path} is a link to {path.resolve()}: remove that store, then the link")
+    files = (*chain.from_iterable(FILES.values()), MANIFEST)
+    names = {item.name for item in path.iterdir() if item.suffix != SCRATCH_SUFFIX}
+    strangers = names - {*files, STAMPS, ORIGIN}
+    if strangers or not names.intersection(files):
+        held = ", ".join(sorted(strangers)[:5]) or "no file of a store"
+        raise UserError(f"{path} does not look like a store (it holds {held}); not removed")
     shutil.rmtree(path)
 
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from manicap.atari.emulator import FRAME_SHAPE
 from manicap.atari.store import Store
+from manicap.core.config import check_config
 from manicap.core.ranges import Range
 
 Bytes = NDArray[np.uint8]
@@ -39,6 +40,9 @@ class View:
         """Channels, height, width. In a stack of colour frames the three channels of a frame stay together."""
         return (self.stack * (3 if self.colour else 1), *(self.size or FRAME_SHAPE))
 
+    def __post_init__(self) -> None:
+        check_config(self)
+
     def __str__(self) -> str:
         """`gray`, or `colour, 4 frames, 84 x 84`"""
         frames = [f"{self.stack} frames"] if self.stack > 1 else []
@@ -47,6 +51,7 @@ class View:
 
     def read(self, store: Store, rows: Rows) -> Bytes:
         """uint8 [..., C, H, W] for rows [...]. Every frame is decoded once, in however many stacks it is."""
+        rows = np.asarray(store.rows[rows])
         if self.stack == 1:
             return self._single(store, rows.ravel()).reshape(*rows.shape, *self.shape)
         needed, place = np.unique(stacked_rows(store, rows, self.stack), return_inverse=True)

@@ -27,6 +27,7 @@ class AtariARI(gymnasium.Wrapper[Any, Any, Any, Any], gymnasium.utils.RecordCons
         annotation_set: str = "corrected",
         variables: Sequence[str] | None = None,
     ) -> None:
+        variables = (variables,) if isinstance(variables, str) else variables
         gymnasium.utils.RecordConstructorArgs.__init__(self, annotation_set=annotation_set, variables=variables)
         super().__init__(env)
         self.game = _game_of(env)

@@ -130,7 +130,7 @@ def data_convert(paths: Annotated[tuple[Path, ...], tyro.conf.Positional] = (), 
     """Compress stores that were collected before frames were compressed. Exit with code 2 if any is damaged.
 
     Frames, RAM and lives stay the same, and so does every result. Each frame is compared before the old ones go; a call
-    that is interrupted leaves every store whole, and can be repeated.
+    that is interrupted leaves every store whole, and can be repeated. No other job may be reading the stores meanwhile.
 
     Args:
         paths: Stores to convert; all in data-dir if omitted.
@@ -186,7 +186,7 @@ def data_export(
     Args:
         path: Directory of the store, as 'data list' shows it.
         episode: Number of the life, from 0; the longest if omitted.
-        format: mp4, gif or npz; by default as --out ends, otherwise mp4.
+        format: mp4, gif or npz; by default as --out ends, mp4 without --out.
         out: File to write; by default <game>-life-<number>.<format> here.
         colour: Refuse a store without colour.
         no_colour: Gray frames.
@@ -204,7 +204,9 @@ def data_export(
 def _format(named: str | None, out: Path | None) -> Format:
     ending = out.suffix[1:].lower() if out is not None else ""
     formats: dict[str, Format] = {name: name for name in get_args(Format)}
-    chosen = named or (ending if ending in formats else "mp4")
+    if named is None and ending and ending not in formats:
+        raise UserError(f"{out} should end in {', '.join(f'.{name}' for name in formats)}, or give --format")
+    chosen = named or ending or "mp4"
     if chosen not in formats:
         raise unknown_choice("format", chosen, formats)
     if ending in formats and ending != chosen:

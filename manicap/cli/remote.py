@@ -1,15 +1,15 @@
 """Commands for stores at a URL: data push, data pull, and what data list says of them."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 import tyro
 
 from manicap.atari.integrity import open_store
-from manicap.atari.leavings import lock_path
+from manicap.atari.leavings import lock_path, remove_leavings
 from manicap.atari.remote import RemoteStore, fetch_store, is_uploaded, list_remote, place_of, upload_store
 from manicap.atari.store import Store, list_stores
 from manicap.core.errors import Failure, UserError
@@ -20,6 +20,7 @@ from manicap.core.remote import Remote, RemoteFailure, remote_of, write_origin
 
 StorePaths = Annotated[tuple[Path, ...], tyro.conf.Positional]
 StoreNames = Annotated[tuple[str, ...], tyro.conf.Positional]
+Item = TypeVar("Item")
 
 
 @dataclass(frozen=True)
@@ -70,15 +71,19 @@ def data_pull(names: StoreNames = (), data_dir: Path = DATA_DIR) -> None:
     """
     remote = _require_remote(data_dir)
     found, faults = list_remote(remote)
-    places = [each.place for each in found]
-    for place in _chosen(places, names, remote):
+    chosen = _chosen([each.place for each in found], names, remote)
+    if not chosen and not faults:
+        print(f"no stores at {remote.url}")
+
+    def pull(place: str) -> str:
         path = data_dir / place
         with exclusive_lock(lock_path(path), on_wait=lambda: None):
+            remove_leavings(path)
             if not path.is_dir():
                 fetch_store(remote, path)
-        print(open_store(path).path, flush=True)
-    if faults:
-        raise UserError("; ".join(map(str, faults)))
+        return str(open_store(path).path)
+
+    _for_each(chosen, pull, "downloaded", list(faults))
 
 
 def data_push(paths: StorePaths = (), data_dir: Path = DATA_DIR) -> None:
@@ -90,17 +95,44 @@ def data_push(paths: StorePaths = (), data_dir: Path = DATA_DIR) -> None:
     Example: manicap data push data/pong/1a2b3c4d5e6f --data-dir s3://bucket/manicap
 
     Args:
-        paths: Directories of stores; those in the local cache of the URL if omitted.
+        paths: Directories of stores, or data directories; the stores in the local cache of the URL if omitted.
         data_dir: The URL.
     """
     remote = _require_remote(data_dir)
     cached = list_stores(data_dir)
-    for path in paths or cached:
-        store = open_store(path)
-        is_new = upload_store(store, remote)
+    chosen = [store for path in paths for store in list_stores(path) or [path]] if paths else cached
+    if not chosen:
+        print(f"no stores in {data_dir}, the cache of {remote.url}")
+
+    def push(path: Path) -> str:
+        is_new = upload_store(open_store(path), remote)
         if path in cached:
             write_origin(path, f"{remote.url}/{place_of(path)}")
-        print(f"{path}: {'uploaded' if is_new else 'was there already'}", flush=True)
+        return f"{path}: {'uploaded' if is_new else 'was there already'}"
+
+    _for_each(chosen, push, "uploaded")
+
+
+def _for_each(
+    items: Sequence[Item], do: Callable[[Item], str], what: str, problems: list[UserError | Failure] | None = None
+) -> None:
+    """Print what was done with each item, whatever happens to the others; raise at the end if anything went wrong.
+
+    Failures of the remote itself are not the item's: they end it.
+    """
+    problems = problems or []
+    for problem in problems:
+        print(problem, flush=True)
+    for item in items:
+        try:
+            print(do(item), flush=True)
+        except RemoteFailure:
+            raise
+        except (UserError, Failure) as error:
+            problems.append(error)
+            print(error, flush=True)
+    if problems:
+        raise UserError(f"{len(problems)} stores were not {what}" if len(problems) > 1 else f"a store was not {what}")
 
 
 def require_uploaded(store: Store, data_dir: Path) -> None:

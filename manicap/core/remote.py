@@ -62,6 +62,8 @@ def remote_url(location: Path | str) -> str | None:
         return None
     scheme, rest = match["scheme"].lower(), (match["rest"] or "").strip("/")
     _require_known(scheme, text)
+    if scheme in ON_DISK and text.count("/", 0, len(scheme) + 4) == 2:  # a `Path` has kept one slash
+        raise UserError(f"{shown(text)} has no absolute path: write it as {scheme}:///folder, or give a plain path")
     if not rest:
         raise UserError(f"{shown(text)} names no directory; write it as {scheme}://bucket/folder")
     if re.match(r"[^/@]*:[^/]*@", rest):

@@ -73,11 +73,14 @@ class FrameEncoder:
         try:
             with torch.inference_mode():
                 features = self.encoder(prepared)
-        except (AttributeError, TypeError, RuntimeError, ValueError) as error:
+        except MemoryError:
+            raise
+        except Exception as error:  # it may be anyone's
             other = "torch" if self.arrays == "numpy" else "numpy"
             raise EncoderFailed(
-                f"the encoder failed on {self._describe(prepared)}: {error}; specify its input with"
-                f" input='uint8'|'float'|'normalized' (now {self.input!r}) and arrays={other!r} (now {self.arrays!r})"
+                f"the encoder failed on {self._describe(prepared)}: {error or type(error).__name__}; for other values"
+                f" give input='uint8'|'float'|'normalized' (now {self.input!r}); for {other} arrays wrap it in"
+                f" manicap.probing.FrameEncoder(encoder, arrays={other!r})"
             ) from error
         return _checked(features, len(frames))
 

@@ -124,19 +124,33 @@ def _encode_sample(frozen: FrameEncoder, store: Store, rows: Rows, view: View) -
     if not len(rows):
         raise UserError("there are no frames to encode")
     frames = view.read(store, rows[:CHECKED_FRAMES])
-    try:
-        first, second = frozen(frames), frozen(frames)
-    except EncoderFailed as error:
-        raise UserError(
-            f"{error}; frames are {view} ({' x '.join(map(str, view.shape))}): for an encoder that sees others give"
-            " colour, stack and size, such as stack=4, size=(84, 84)"
-        ) from error
+    first, second = (_encode_view(frozen, frames, view) for _ in range(2))
     if not agree(first, second):
         raise UserError(
             "the encoder returned different features for the same frames on the second call; features must be"
             " deterministic (call encoder.eval(), seed its noise)"
         )
     return first
+
+
+def require_fitting(frozen: FrameEncoder, view: View) -> None:
+    """Raise a `UserError` if the encoder fails on frames of this shape. Black ones may have no finite features."""
+    try:
+        _encode_view(frozen, np.zeros((2, *view.shape), np.uint8), view)
+    except EncoderFailed:
+        raise
+    except UserError:
+        return
+
+
+def _encode_view(frozen: FrameEncoder, frames: NDArray[np.uint8], view: View) -> Features:
+    try:
+        return frozen(frames)
+    except EncoderFailed as error:
+        raise EncoderFailed(
+            f"frames are {view} ({' x '.join(map(str, view.shape))}): for an encoder that sees others give colour,"
+            f" stack and size, such as stack=4, size=(84, 84); {error}"
+        ) from error
 
 
 def _read_blocks(store: Store, rows: Rows, view: View, batch_size: int, quiet: bool) -> Iterator[NDArray[np.uint8]]:

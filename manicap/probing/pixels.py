@@ -1,6 +1,8 @@
 """Floors without a network: the pixels themselves, reduced to a few hundred numbers by a random or a principal map."""
 
+import math
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -19,20 +21,25 @@ COMPONENT_FRAMES = 512
 """Training frames from which principal components are computed."""
 
 
+MOST_PIXELS = 2**19
+"""Of a frame or a stack; of a larger stack the last frames are taken."""
+
+
 class PixelMap(nn.Module):
-    """Frames uint8 [B, ...] to (frames / 255 - mean) times a map [P, k]."""
+    """The last channels of frames uint8 [B, C, H, W] to (frames / 255 - mean) times a map [P, k]."""
 
     mean_P: Tensor
     map_PK: Tensor
 
-    def __init__(self, mean_P: Tensor, map_PK: Tensor) -> None:
+    def __init__(self, mean_P: Tensor, map_PK: Tensor, channels: int) -> None:
         super().__init__()
+        self.channels = channels
         self.register_buffer("mean_P", mean_P)
         self.register_buffer("map_PK", map_PK)
         self.eval()
 
     def forward(self, frames: Tensor) -> Tensor:
-        return (frames.flatten(1).float() / 255 - self.mean_P) @ self.map_PK
+        return (frames[:, -self.channels :].flatten(1).float() / 255 - self.mean_P) @ self.map_PK
 
 
 def pixel_floors(
@@ -40,7 +47,9 @@ def pixel_floors(
 ) -> Mapping[str, FrameEncoder]:
     """Random projections and principal components of the pixels, at most `width` of them."""
     some = numpy_generator(seed, "pixels").permutation(len(train_rows))[:COMPONENT_FRAMES]
-    frames = torch.from_numpy(view.read(store, np.sort(train_rows[some]))).flatten(1).float() / 255
+    single = math.prod(replace(view, stack=1).shape)
+    last = replace(view, stack=min(view.stack, max(1, MOST_PIXELS // single)))
+    frames = torch.from_numpy(last.read(store, np.sort(train_rows[some]))).flatten(1).float() / 255
     mean = frames.mean(0)
     width = min(PIXEL_WIDTH, width or PIXEL_WIDTH, len(frames) - 1)
     drawn = numpy_generator(seed, "pixel projection").standard_normal((frames.shape[1], width), np.float32)
@@ -48,7 +57,7 @@ def pixel_floors(
         "pixels, random": torch.from_numpy(drawn) / frames.shape[1] ** 0.5,
         "pixels, principal": _components(frames - mean, width),
     }
-    return {name: FrameEncoder(PixelMap(mean, found)) for name, found in maps.items()}
+    return {name: FrameEncoder(PixelMap(mean, found, last.shape[0])) for name, found in maps.items()}
 
 
 def _components(centred: Tensor, width: int) -> Tensor:

@@ -81,7 +81,7 @@ def test_two_collectors_of_one_store_both_succeed_with_one_copy(start_manicap, t
 def test_what_does_not_fit_is_refused_before_a_byte_of_it_is_written(small_disk, monkeypatch):
     # At most 2,500 bytes a step: 20,000 take up to 0.05 GB, on a disk of 4.2 MB (4 x 2^20).
     monkeypatch.setattr("manicap.atari.collect._play_in_processes", lambda *_: pytest.fail("played"))
-    expected = r"20,000 steps of pong need 0.050 GB, but only 0.004 GB are free in .*disk/pong"
+    expected = r"20,000 steps of pong need 0.056 GB, but only 0.004 GB are free in .*disk/pong"
     with pytest.raises(Failure, match=expected):
         collect(StoreConfig("pong", steps=20_000), small_disk, quiet=True)
     assert list_stores(small_disk) == []

@@ -57,6 +57,8 @@ def test_a_converted_store_has_the_same_frames_and_fingerprint(old_path, collect
     assert new.fingerprint == kept["fingerprint"]  # runs and caches that name it remain valid
     assert verify_store(old_path) == []
     assert leavings(old_path) == []
+    with pytest.raises(UserError, match="no actions and rewards, which were not recorded"):
+        new.steps  # noqa: B018
     with pytest.raises(UserError, match="has no colour: collect it again"):
         new.frames.read(np.array([0]), colour=True)
     assert convert_store(old_path, quiet=True).fingerprint == kept["fingerprint"]  # nothing left to do
@@ -87,7 +89,7 @@ def test_damage_without_a_trace_in_the_time_stamps_is_not_compressed(old_path, m
 
 
 def test_a_path_without_a_store_is_refused_and_nothing_is_created(tmp_path):
-    with pytest.raises(UserError, match="there is no directory"):
+    with pytest.raises(UserError, match="there is no store at"):
         convert_store(tmp_path / "a" / "b", quiet=True)
     assert list(tmp_path.iterdir()) == []
 

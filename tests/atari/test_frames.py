@@ -76,6 +76,10 @@ def test_a_life_and_a_game_end_where_the_episodes_say(tmp_path):
         np.array([3, 3, 900]),
         [[1, 2], [-1, 0]],
         np.array([], np.int64),
+        [],
+        np.array([250, 3], np.uint8),
+        np.arange(2400) % 500 == 7,
+        ...,
         (slice(0, 3), slice(10, 20), 5),
         (4, 10),
     ],
@@ -86,16 +90,27 @@ def test_frames_are_indexed_like_an_array(pong_store, key):
     assert pong_store.frames.shape == whole.shape
     assert pong_store.frames.nbytes == whole.nbytes
     found = pong_store.frames[key]
-    assert found.shape == whole[np.array(key) if isinstance(key, list) else key].shape
-    assert np.array_equal(found, whole[np.array(key) if isinstance(key, list) else key])
+    assert found.shape == whole[key].shape
+    assert np.array_equal(found, whole[key])
 
 
-def test_a_mask_selects_and_rows_beyond_the_store_are_an_error(pong_store):
+@pytest.mark.parametrize(
+    "key", [2400, -2401, np.ones(3, bool), None, (..., 0), ([0, 1], [0, 1]), 1.5, "x"], ids=lambda key: repr(key)[:20]
+)
+def test_what_is_no_row_is_an_error(pong_store, key):
+    with pytest.raises(IndexError):
+        pong_store.frames[key]
+
+
+def test_colour_takes_rows_as_gray_does(pong_store):
     mask = np.zeros(len(pong_store), bool)
     mask[[2, 5]] = True
-    assert np.array_equal(pong_store.frames[mask], pong_store.frames[[2, 5]])
-    with pytest.raises(IndexError, match="rows must lie between 0 and"):
-        pong_store.frames[len(pong_store)]
+    expected = pong_store.colour_frames(np.array([2, 5]))
+    assert expected.shape == (2, 210, 160, 3)
+    for key in (mask, [2, 5], slice(2, 6, 3), np.array([2, 5], np.uint8), [2 - 2400, 5 - 2400]):
+        assert np.array_equal(pong_store.colour_frames(key), expected)
+    assert np.array_equal(pong_store.colour_frames([[2], [5]]), expected[:, None])
+    assert np.array_equal(pong_store.colour_frames(5), expected[1])
 
 
 def test_a_row_that_cannot_be_decoded_is_named(pong_store, tmp_path):

@@ -6,12 +6,13 @@ import shutil
 import numpy as np
 import pytest
 
+from manicap.atari import integrity
 from manicap.atari.collect import collect
 from manicap.atari.emulator import Lane
 from manicap.atari.games import find_game
 from manicap.atari.integrity import open_store, verify_store
 from manicap.atari.ram import block_starts, read_ram, write_ram
-from manicap.atari.store import FILES, StoreConfig, list_stores, remove_store, write_manifest
+from manicap.atari.store import FILES, STAMPS, StoreConfig, list_stores, remove_store, store_path, write_manifest
 from manicap.core.errors import UserError
 from manicap.core.sealed import write_sealed
 
@@ -89,8 +90,9 @@ def test_a_policy_and_its_name_go_together(tmp_path):
 
 def test_an_action_the_game_lacks_is_named(tmp_path):
     config = StoreConfig("pong", steps=40, policy="mine")
-    with pytest.raises(ValueError, match="action 9; the game has actions 0 to 5"):
-        collect(config, tmp_path, policy=lambda frame: 9, quiet=True)
+    for action, shown in ((9, "9"), (1.7, "1.7"), (None, "None")):
+        with pytest.raises(UserError, match=f"the policy returned {shown}; the game has actions 0 to 5"):
+            collect(config, tmp_path, policy=lambda frame, action=action: action, quiet=True)
     assert list_stores(tmp_path) == []
 
 
@@ -211,7 +213,85 @@ def test_ram_comes_back(tmp_path):
 
 def test_a_newer_format_is_refused_by_number(store_copy):
     write_sealed(store_copy / "manifest.json", open_store(store_copy).manifest | {"format": 99})
-    with pytest.raises(UserError, match="format 99, this version reads 2 and 3"):
+    with pytest.raises(UserError, match="has format 99, and this manicap reads up to 3: upgrade manicap") as told:
+        open_store(store_copy)
+    assert "remove" not in str(told.value)  # it is sound
+    assert "upgrade manicap" in verify_store(store_copy)[0]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"format": "x"},
+        {"counts": {}},
+        {"counts": {"frames": "x", "episodes": 1}},
+        {"files": {}},
+        {"files": {name: {"bytes": 5, "slices": [[0, 5]]} for name in FILES[3]}},
+    ],
+    ids=str,
+)
+def test_a_sealed_manifest_without_what_it_should_hold_is_damaged(store_copy, change):
+    write_sealed(store_copy / "manifest.json", open_store(store_copy).manifest | change)
+    with pytest.raises(UserError, match="manifest.json is damaged"):
+        open_store(store_copy)
+
+
+def test_where_no_store_is_nobody_is_told_to_remove_it(tmp_path):
+    (tmp_path / "pong").mkdir()
+    for path in (tmp_path / "pong", tmp_path / "nothing"):
+        with pytest.raises(UserError, match="there is no store at") as told:
+            open_store(path)
+        assert "remove" not in str(told.value)
+
+
+def test_a_store_that_was_moved_to_anothers_place_is_not_used(tmp_path):
+    store = collect(StoreConfig("pong", steps=40, seed=0), tmp_path, quiet=True)
+    other = StoreConfig("pong", steps=40, seed=1)
+    store.path.rename(store_path(other, tmp_path))
+    with pytest.raises(UserError, match=r"holds a store of .*seed=0.*, not of .*seed=1"):
+        collect(other, tmp_path, quiet=True)
+
+
+def test_a_file_of_the_users_that_is_named_like_a_module_is_not_imported(tmp_path, monkeypatch):
+    (tmp_path / "random.py").write_text("raise SystemExit('imported')")
+    monkeypatch.chdir(tmp_path)
+    assert len(collect(StoreConfig("pong", steps=40), tmp_path / "data", quiet=True)) == 40
+
+
+def test_what_was_recorded_cannot_be_changed(store_copy):
+    store = open_store(store_copy)
+    for array in (store.steps, store.ram, store.episodes, store.rows):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = array[1]
+
+
+def test_only_a_store_is_removed(tmp_path, store_copy):
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(UserError, match="does not look like a store"):
+        remove_store(tmp_path / "empty")
+    (tmp_path / "link").symlink_to(store_copy)
+    with pytest.raises(UserError, match="is a link to"):
+        remove_store(tmp_path / "link")
+    remove_store(store_copy)
+    assert not store_copy.exists()
+    assert (tmp_path / "empty").is_dir()
+
+
+def test_what_is_written_while_a_store_is_hashed_is_noticed_next_time(store_copy, monkeypatch):
+    (store_copy / STAMPS).unlink()
+    content = (store_copy / "frames.zst").read_bytes()
+    hash_slice = integrity.sha256_slice
+
+    def hash_and_write(path, start, stop):
+        digest = hash_slice(path, start, stop)
+        if path.name == "frames.zst" and stop == len(content):  # hashed, and only then damaged
+            path.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+        return digest
+
+    monkeypatch.setattr(integrity, "sha256_slice", hash_and_write)
+    open_store(store_copy)
+    monkeypatch.setattr(integrity, "sha256_slice", hash_slice)
+    with pytest.raises(UserError, match="frames.zst has changed"):
         open_store(store_copy)
 
 

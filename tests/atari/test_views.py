@@ -16,6 +16,7 @@ from manicap.algorithms.base import Batch, MethodContext
 from manicap.atari.collect import collect
 from manicap.atari.store import StoreConfig
 from manicap.atari.views import View, resize_by_area, stacked_rows
+from manicap.core.errors import UserError
 from manicap.domains.atari.evaluation_config import AtariEvaluationConfig
 from manicap.domains.atari.samples import FrameSource
 from manicap.jobs.run import run_job
@@ -74,6 +75,22 @@ def test_frames_shrink_to_the_mean_of_the_area(store):
     assert np.abs(found - expected).max() <= 0.5 + 1e-4
     assert np.array_equal(resize_by_area(frame, 210, 160), frame)
     assert np.array_equal(resize_by_area(frame[None], 105, 80)[0], np.rint(frame.reshape(105, 2, 80, 2).mean((1, 3))))
+
+
+def test_a_view_takes_rows_as_frames_do(store):
+    last = len(store) - 1
+    for view in (View(), View(colour=True), View(stack=4), View(stack=2, size=(84, 84))):
+        expected = view.read(store, np.array([last, 7]))
+        assert np.array_equal(view.read(store, [-1, 7]), expected)
+        assert np.array_equal(view.read(store, store.rows == 7), expected[1:])
+        with pytest.raises(IndexError):
+            view.read(store, [last + 1])
+
+
+def test_a_view_that_shows_nothing_is_refused():
+    for wrong in ({"stack": 0}, {"stack": -1}, {"size": (0, 0)}, {"size": (84, 5000)}):
+        with pytest.raises(UserError, match="stack|size"):
+            View(**wrong)
 
 
 def test_a_view_says_what_it_is():
@@ -135,6 +152,18 @@ def test_an_encoder_for_other_frames_is_told_which_arguments_to_give(pong_store)
     encoder = torch.nn.Sequential(torch.nn.Conv2d(4, 8, 8), torch.nn.Flatten()).eval()
     with pytest.raises(manicap.UserError, match=r"frames are gray \(1 x 210 x 160\).*stack=4, size=\(84, 84\)"):
         manicap.evaluate(encoder, bench=PlayBench(pong_store), input="float", quiet=True)
+
+
+def _wants_four(frames):
+    assert frames.shape[1] == 4
+    return np.ones((len(frames), 1), np.float32)
+
+
+@pytest.mark.parametrize("encoder", [lambda frames: frames[:, 3].reshape(len(frames), -1), _wants_four])
+def test_it_is_told_before_anything_is_played_whatever_it_raises(encoder, tmp_path):
+    with pytest.raises(manicap.UserError, match="for an encoder that sees others give colour, stack and size"):
+        manicap.evaluate(encoder, game="pong", data_dir=tmp_path)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_views_that_cannot_be_are_one_sentence(pong_store):

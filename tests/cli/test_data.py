@@ -87,6 +87,6 @@ def test_only_the_named_stores_are_converted(tmp_path, capsys):
     first, second = write_small_old_store(tmp_path / "a"), write_small_old_store(tmp_path / "b")
     assert call("data", "convert", str(first), str(tmp_path / "none")) == 2
     output = capsys.readouterr()
-    assert f"there is no directory {tmp_path / 'none'}" in output.out
+    assert f"there is no store at {tmp_path / 'none'}" in output.out
     assert [open_store(path).format for path in (first, second)] == [3, 2]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "b"]

@@ -126,6 +126,33 @@ def test_push_list_pull_remove(url, stores, machine, tmp_path, capsys):
     assert f"there is no store breakout at {url}" in capsys.readouterr().err
 
 
+def test_damage_of_one_store_does_not_keep_the_others(url, stores, machine, tmp_path, capsys):
+    data = tmp_path / "data"
+    shutil.copytree(stores[0].path.parent.parent, data)
+    first, second = sorted((data / "pong").glob("[!.]*"))
+    (first / "frames.zst").write_bytes(b"")
+    assert call("data", "push", str(data), "--data-dir", url) == 2  # a data directory: all of its stores
+    output = capsys.readouterr()
+    assert f"{first} is not a sound store: frames.zst has 0 bytes" in output.out
+    assert f"{second}: uploaded" in output.out
+    assert output.err.splitlines()[-1] == "manicap: a store was not uploaded"
+
+    (tmp_path / "remote/pong" / second.name / "ram.zst").unlink()
+    machine("b")
+    assert call("data", "pull", "--data-dir", url) == 2
+    output = capsys.readouterr()
+    assert "is not a sound store: a file is missing" in output.out
+    assert "remove it there" in output.out
+    assert output.err.splitlines()[-1] == "manicap: a store was not downloaded"
+
+
+def test_where_nothing_is_to_be_transferred_it_is_said(url, machine, capsys):
+    main(["data", "push", "--data-dir", url])
+    assert capsys.readouterr().out == f"no stores in {local_directory(url)}, the cache of {url}\n"
+    main(["data", "pull", "--data-dir", url])
+    assert capsys.readouterr().out == f"no stores at {url}\n"
+
+
 def test_what_was_collected_while_the_url_was_read_only_can_be_pushed(stores, machine, tmp_path, capfd):
     url = f"net://{str(tmp_path / 'remote').strip('/')}"
     place = f"pong/{stores[0].path.name}"

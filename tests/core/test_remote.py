@@ -112,3 +112,9 @@ def test_local_directories_do_not_load_fsspec(tmp_path):
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "False"
+
+
+def test_a_relative_path_behind_file_is_refused():
+    with pytest.raises(UserError, match="has no absolute path: write it as file:///folder"):
+        remote_url("file://folder/data")
+    assert remote_url("file:///folder/data") == remote_url(Path("file:///folder/data")) == "file:///folder/data"
