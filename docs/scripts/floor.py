@@ -2,7 +2,8 @@
 
     python docs/scripts/floor.py runs [more runs]
 
-Reads the results of the grids `probing-floor` and `probing-floor-wide` from the directories of their runs.
+Reads the results of the grids `probing-floor` and `probing-floor-wide` from the directories of their runs. Rows of the
+file that were not measured again stay.
 """
 
 import csv
@@ -38,6 +39,10 @@ def rows_of(runs_dir: Path) -> Iterator[Row]:
             "f1": f"{evaluation.f1:.4f}",
             "r2": f"{evaluation.scores.overall.r2:.4f}",
         } | {f"f1 {name}": f"{floor_f1(evaluation, name):.4f}" for name in FLOORS}
+
+
+def place(row: Row) -> tuple[str, str, int, int]:
+    return row["game"], row["annotations"], int(row["features"]), int(row["seed"])
 
 
 def floor_f1(evaluation: StateEvaluation, name: str) -> float:
@@ -96,8 +101,9 @@ def number(value: float | None) -> str:
 
 
 def main(directories: list[str]) -> None:
-    rows = [row for directory in directories for row in rows_of(Path(directory))]
-    rows.sort(key=lambda row: (row["game"], row["annotations"], int(row["features"]), int(row["seed"])))
+    found = {place(row): row for row in csv.DictReader(OUTPUT.open(newline=""))} if OUTPUT.is_file() else {}
+    found |= {place(row): row for directory in directories for row in rows_of(Path(directory))}
+    rows = [found[key] for key in sorted(found)]
     with OUTPUT.open("w", newline="") as file:
         writer = csv.DictWriter(file, list(rows[0]))
         writer.writeheader()

@@ -7,6 +7,7 @@ Rows are written in blocks: memory does not grow with the number of steps.
 """
 
 import json
+import operator
 import os
 import signal
 import sys
@@ -89,9 +90,13 @@ def _steps(seen: list[tuple[int, int, int, int]], played: list[tuple[int, int, i
 
 
 def _checked(action: int, lane: Lane) -> int:
-    if not isinstance(action, int | np.integer) or not 0 <= action < len(lane.actions):
+    try:
+        number = operator.index(action)  # also of NumPy's and torch's scalars
+    except TypeError:
+        number = -1
+    if not 0 <= number < len(lane.actions):
         raise UserError(f"the policy returned {action!r}; the game has actions 0 to {len(lane.actions) - 1}")
-    return int(action)
+    return number
 
 
 def main() -> None:

@@ -5,6 +5,7 @@ import shutil
 
 import numpy as np
 import pytest
+import torch
 
 from manicap.atari import integrity
 from manicap.atari.collect import collect
@@ -94,6 +95,9 @@ def test_an_action_the_game_lacks_is_named(tmp_path):
         with pytest.raises(UserError, match=f"the policy returned {shown}; the game has actions 0 to 5"):
             collect(config, tmp_path, policy=lambda frame, action=action: action, quiet=True)
     assert list_stores(tmp_path) == []
+    actions = [1, np.int64(1), np.array(1), torch.tensor(1)]
+    played = [collect(config, tmp_path / str(i), policy=lambda _, a=a: a, quiet=True) for i, a in enumerate(actions)]
+    assert len({store.fingerprint for store in played}) == 1
 
 
 def test_all_config_problems_are_told_at_once(tmp_path):
