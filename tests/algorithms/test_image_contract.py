@@ -192,6 +192,18 @@ def test_the_target_follows_by_the_momentum(name):
             assert torch.equal(network, weight)
 
 
+def test_each_weight_of_vicreg_weighs_its_own_term():
+    weights = {"invariance": 3.0, "variance": 5.0, "covariance": 7.0}
+    plain, weighed = (
+        build_small("vicreg", **{f"{name}_weight": value for name, value in chosen.items()})
+        for chosen in (dict.fromkeys(weights, 1.0), weights)
+    )
+    plain, weighed = (method.loss(make_views(method)).parts for method in (plain, weighed))
+    for name, weight in weights.items():
+        assert plain[name].item() > 0
+        torch.testing.assert_close(weighed[name], weight * plain[name])
+
+
 def test_all_wrong_settings_are_told_together():
     settings = small_image_settings("simclr-c+", num_heads=9, epsilon=-1.0, temperature=0.001, encoder_width=12)
     with pytest.raises(UserError) as told:

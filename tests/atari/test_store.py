@@ -90,7 +90,7 @@ def test_a_policy_and_its_name_go_together(tmp_path):
 
 
 def test_an_action_the_game_lacks_is_named(tmp_path):
-    config = StoreConfig("pong", steps=40, policy="mine")
+    config = StoreConfig("pong", steps=40, policy="mine", lanes=1)
     for action, shown in ((9, "9"), (1.7, "1.7"), (None, "None")):
         with pytest.raises(UserError, match=f"the policy returned {shown}; the game has actions 0 to 5"):
             collect(config, tmp_path, policy=lambda frame, action=action: action, quiet=True)

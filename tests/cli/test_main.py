@@ -52,7 +52,7 @@ def test_the_overview_lists_every_command(capsys):
         (["annotations", "list", "skiing", "--annotation-set", "ari-2019"], "skiing is not annotated in 'ari-2019'"),
         (["data", "verify", "--data-dir", "/nonexistent"], "no stores and no images in /nonexistent"),
         (["data", "remove", "/nonexistent"], "there is no store at /nonexistent"),
-        (["data", "splits", "/nonexistent"], "there is no directory /nonexistent"),
+        (["data", "splits", "/nonexistent"], "there is no store at /nonexistent"),
         (["evaluate", "/nonexistent", "--annotation-set", "x" * 300], "unknown annotation set 'xxx"),
         (["compare", "/nonexistent", "--baseline", "x" * 300], "/nonexistent"),
     ],

@@ -198,7 +198,9 @@ def test_a_floor_measured_otherwise_is_refused(evaluation):
 
 ORDERS = [
     "import manicap; f = manicap.evaluate; from manicap.probing.metrics import Scores; manicap.probing.metrics",
-    "from manicap.probing.metrics import Scores; import manicap; f = manicap.evaluate",
+    pytest.param(
+        "from manicap.probing.metrics import Scores; import manicap; f = manicap.evaluate", marks=pytest.mark.slow
+    ),
     "import manicap.probing.metrics; from manicap import evaluate as f",
 ]
 
@@ -213,7 +215,6 @@ import inspect
 assert inspect.isfunction(f)
 assert "game" in inspect.signature(f).parameters
 from manicap.core.errors import UserError
-from manicap.core.memo import opened_once
 try:
     f(3, game="pong")
 except UserError as error:

@@ -33,7 +33,7 @@ def read_metrics(run_dir, split):
 
 
 # Beside weights: heads with capacity and a second network that follows (byol-c+), and a matrix that does (tico).
-@pytest.mark.parametrize("method", ["byol-c+", "tico"])
+@pytest.mark.parametrize("method", [pytest.param("byol-c+", marks=pytest.mark.slow), "tico"])
 def test_a_run_killed_at_random_moments_ends_with_the_same_bytes(method, image_folder, tmp_path):
     config = small_image_config(image_folder, method)
     run_to_end(config, tmp_path / "whole", tmp_path)
