@@ -55,20 +55,24 @@ def test_files_are_compared_but_for_what_may_differ(tmp_path):
     run = tmp_path / "runs" / "x"
     (run / "checkpoints").mkdir(parents=True)
     (run / "result.json").write_text('{"f1": 1, "evaluation": {"seconds": {"probe": 1.0}}}')
+    (run / "report.html").write_text("<dd>features 1 s, probe 0 s (1 thread)</dd><dd>0.5</dd>")
     (run / "checkpoints" / "step-1.pt").write_text("1")
     (run / ".lock").touch()
     before = read_tree(tmp_path)
     (run / "result.json").write_text('{"f1": 1, "evaluation": {"seconds": {"probe": 2.0}}}')
+    (run / "report.html").write_text("<dd>features 0 s, probe 12 s (1 thread)</dd><dd>0.5</dd>")
     (run / "checkpoints" / "step-1.pt").write_text("2")
     (run / ".lock").unlink()
     assert differences(before, read_tree(tmp_path)) == []
     (run / "result.json").write_text('{"f1": 2, "evaluation": {"seconds": {"probe": 2.0}}}')
+    (run / "report.html").write_text("<dd>features 0 s, probe 12 s (1 thread)</dd><dd>0.6</dd>")
     (run / "checkpoints" / ".step-1.pt.abc").touch()
     assert differences(before, read_tree(tmp_path)) == [
         "runs/x/checkpoints/.step-1.pt.abc should not be there",
+        "runs/x/report.html differs",
         "runs/x/result.json differs",
     ]
-    assert lost(before, read_tree(tmp_path)) == ["runs/x/result.json differs"]
+    assert lost(before, read_tree(tmp_path)) == ["runs/x/report.html differs", "runs/x/result.json differs"]
 
 
 def test_numbers_outside_their_meaning_are_known():
