@@ -215,3 +215,9 @@ def test_untrained_features_keep_their_scale() -> None:
     # Gain sqrt(2) is chosen so that ReLU layers neither shrink nor blow up the signal.
     features = seeded(NatureCNN, 1, 210, 160)(frames(4, 1, 210, 160)).features_BF
     assert 0.01 < features.square().mean().sqrt().item() < 10 * math.sqrt(2)
+
+
+@pytest.mark.parametrize("call", ["forward", "layers"])
+def test_frames_of_another_size_are_refused_by_the_layers_too(call):
+    with pytest.raises(ValueError, match=r"built for frames \[B, 1, 210, 160\], got \[2, 1, 210, 161\]"):
+        getattr(NatureCNN(), call)(torch.zeros(2, 1, 210, 161, dtype=torch.uint8))
