@@ -159,3 +159,10 @@ def test_a_frozen_part_gets_no_gradient_and_the_other_its_own(frozen: str) -> No
             assert parameter.grad is None
         else:
             torch.testing.assert_close(parameter.grad, gradient)
+
+
+def test_features_that_are_views_of_one_number_are_still_each_heads_own():
+    x_BNF = torch.randn(3, 2, 1, generator=torch.Generator().manual_seed(0)).expand(-1, -1, 5)
+    layer = StackedLinear(2, 5, 4)
+    expected = torch.stack([x_BNF[:, n] @ layer.weight[n].T + layer.bias[n] for n in range(2)], 1)
+    torch.testing.assert_close(batched(x_BNF, layer.weight, layer.bias), expected)
