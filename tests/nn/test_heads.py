@@ -166,3 +166,10 @@ def test_features_that_are_views_of_one_number_are_still_each_heads_own():
     layer = StackedLinear(2, 5, 4)
     expected = torch.stack([x_BNF[:, n] @ layer.weight[n].T + layer.bias[n] for n in range(2)], 1)
     torch.testing.assert_close(batched(x_BNF, layer.weight, layer.bias), expected)
+
+
+def test_the_membership_starts_orthogonal_and_without_bias():
+    # Rows of a 4 x 12 weight: orthogonal, of length sqrt(2).
+    layer = next(module for module in Membership(12, 4).modules() if isinstance(module, nn.Linear))
+    torch.testing.assert_close(layer.weight @ layer.weight.T, 2 * torch.eye(4), rtol=0, atol=1e-5)
+    assert not layer.bias.any()
