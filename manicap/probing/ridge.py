@@ -8,9 +8,12 @@ features outnumber them, else over the features (primal). Equal to scikit-learn'
 
 Targets come in groups that share a ratio: a number is a group of its own, the indicators of a variable's values are one
 group. The ratio with the smallest squared error on held-out frames is taken, first among whole decades, then among the
-half decades beside the best; then all frames are fitted. A fit that is told the ratios of fewer frames begins with the
-decades around these, and goes on while the best is the last one tried. Of few frames each fold is held out in turn; of
-many, one fold is enough.
+half decades beside the best; then all frames are fitted. A fit that is told the ratios of fewer frames begins there: with
+the half decades beside them if the groups are the same, else with the decades around them. It goes on while the best is
+the last one tried. Of few frames each fold is held out in turn; of many, one fold is enough.
+
+Products of many frames are taken in float32, a few thousand frames at a time, and added up in float64. What this rounds
+off is less than a hundredth of the smallest penalty of the grid.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -107,8 +110,8 @@ class GrowingRidge:
 
     def add(self, z: Tensor, y: Tensor, folds: Folds) -> None:
         held = torch.from_numpy(folds == HELD)
-        self._fitted.add(z[~held].double(), y[~held].double())
-        self._held.add(z[held].double(), y[held].double())
+        self._fitted.add(z[~held], y[~held])
+        self._held.add(z[held], y[held])
 
     def fit(self, groups: Tensor, held: Pieces, near: Ratios | None = None) -> RidgeFit:
         """Fit the first targets, as many as have a group. `held` yields the frames of `HELD` among those added."""
@@ -161,13 +164,14 @@ class _Moments:
         return found
 
     def add(self, z: Tensor, y: Tensor) -> None:
+        """Frames in float32 or float64; their products are taken in the same precision."""
         sum_z, sum_y, zz, zy = self.sums
         self.count += len(z)
-        sum_z += z.sum(0)
-        sum_y += y.sum(0)
-        zy.addmm_(z.T, y)
+        sum_z += z.sum(0, dtype=torch.float64)
+        sum_y += y.sum(0, dtype=torch.float64)
+        zy += z.T @ y
         for block in _blocks(z.shape[1]):
-            zz[block, block.start :].addmm_(z[:, block].T, z[:, block.start :])
+            zz[block, block.start :] += z[:, block].T @ z[:, block.start :]
 
     def __add__(self, other: "_Moments") -> "_Moments":
         found = _Moments(0, 0)
@@ -276,10 +280,17 @@ def _fit_best(
     def beside(step: int) -> set[int]:
         return {index + side for index in chosen.tolist() for side in (-step, step)}
 
-    measure(_decades_around(near))
-    while beside(DECADE) & set(range(len(RATIOS))) - tried:
-        measure(beside(DECADE))
-    measure(beside(1))
+    def walk(step: int) -> None:
+        while beside(step) & set(range(len(RATIOS))) - tried:
+            measure(beside(step))
+
+    if near is not None and len(near) == by_group.shape[1]:
+        measure({place + side for place in _places(near) for side in (-1, 0, 1)})
+        walk(1)
+    else:
+        measure(_decades_around(near))
+        walk(DECADE)
+        measure(beside(1))
     wanted = sorted(set(chosen.tolist()))
     weights = bias = torch.empty(0)
     for index, (found, offset) in zip(wanted, solve([RATIOS[i] for i in wanted]), strict=True):
@@ -294,5 +305,8 @@ def _decades_around(ratios: Ratios | None) -> set[int]:
     """Places of the whole decades next to ratios; of all decades if there are none."""
     if ratios is None:
         return set(range(0, len(RATIOS), DECADE))
-    places = {int(np.argmin(np.abs(np.log(RATIOS) - np.log(ratio)))) for ratio in ratios}
-    return {place - place % DECADE + step for place in places for step in (-DECADE, 0, DECADE)}
+    return {place - place % DECADE + step for place in _places(ratios) for step in (-DECADE, 0, DECADE)}
+
+
+def _places(ratios: Ratios) -> set[int]:
+    return {int(np.argmin(np.abs(np.log(RATIOS) - np.log(ratio)))) for ratio in ratios}

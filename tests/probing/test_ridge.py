@@ -143,6 +143,21 @@ def test_ratios_of_fewer_frames_are_a_place_to_begin_and_no_more():
         torch.testing.assert_close(found.weights, everything.weights)
 
 
+def test_products_in_float32_cost_less_than_a_hundredth_of_the_smallest_penalty():
+    """On features as a network gives them: few strong directions, many weak ones, 512 in all."""
+    rng = np.random.default_rng(0)
+    mixed = rng.standard_normal((9000, 512)) * np.geomspace(30, 1e-3, 512) @ rng.standard_normal((512, 512))
+    z = torch.from_numpy((mixed / mixed.std(0)).astype(np.float32))
+    problem = GrowingRidge(512, 1, 512.0)
+    folds = np.arange(9000) // 128 % FOLDS
+    for start in range(0, 9000, 4096):
+        piece = slice(start, start + 4096)
+        problem.add(z[piece], z[piece, :1], folds[piece])
+    exact = np.cov(z.numpy().T.astype(np.float64), bias=True)
+    error = np.linalg.norm(problem.covariance().numpy() - exact, 2)
+    assert error < 0.01 * RATIOS[0] * 512
+
+
 def test_sums_in_blocks_are_the_sums_of_all_features(monkeypatch):
     """Products with earlier features are not summed but follow by symmetry."""
     rng = np.random.default_rng(0)
@@ -155,5 +170,8 @@ def test_sums_in_blocks_are_the_sums_of_all_features(monkeypatch):
         problem = GrowingRidge(20, 2, 40.0)
         problem.add(z, y, folds)
         covariances.append(problem.covariance())
-    torch.testing.assert_close(covariances[1], torch.from_numpy(np.cov(z.numpy().T.astype(np.float64), bias=True)))
-    torch.testing.assert_close(covariances[0], covariances[1])
+    # Products of 2,500 frames in float32: 2^-24 for each of them, some sqrt(2,500) of these in all, 3e-6.
+    close = {"rtol": 1e-5, "atol": 1e-5}
+    expected = torch.from_numpy(np.cov(z.numpy().T.astype(np.float64), bias=True))
+    torch.testing.assert_close(covariances[1], expected, **close)
+    torch.testing.assert_close(covariances[0], covariances[1], **close)
