@@ -8,7 +8,7 @@
 `algorithms/__init__.py` lists every method in METHODS; add yours there with one line.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
 
 import torch
@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from manicap.core.registry import Known, Registry
 from manicap.nn.encoders import Encoded, Encoder, ImpalaCNN, NatureCNN
+from manicap.nn.normalised_input import InputName, NormalisedInput
 
 ProbeInput = Literal["output", "backbone", "local"]
 """`output`: what the method's paper probes; `backbone`: flattened convolutional features, of one width for all;
@@ -61,6 +62,8 @@ class MethodContext:
     """Per-channel mean of the data scaled to [0, 1], for image methods; if empty, nothing is subtracted."""
     std: tuple[float, ...] = ()
     """Per-channel standard deviation, likewise; if empty, nothing is divided."""
+    pixel_statistics: tuple[Tensor, Tensor] | None = field(default=None, compare=False)
+    """Mean and deviation of every pixel [C, H, W] of the frames to learn from, in [0, 1], if a method asks for it."""
 
 
 ENCODERS: Registry[type[Encoder]] = Registry("encoder", Encoder, {"nature": NatureCNN, "impala": ImpalaCNN})
@@ -81,6 +84,24 @@ class Settings:
 
     def build_encoder(self, context: MethodContext) -> Encoder:
         return ENCODERS[self.encoder](*context.input_shape)
+
+
+@dataclass(frozen=True)
+class FrameSettings(Settings):
+    """Settings shared by the methods on frames."""
+
+    input: InputName = "scaled"
+    """What the encoder sees: pixels / 255 (scaled), minus the mean frame (centred), over each pixel's deviation
+    (standardised). The statistics are those of the frames that it learns from, and are saved with it."""
+
+    def build_encoder(self, context: MethodContext) -> Encoder:
+        encoder = super().build_encoder(context)
+        if self.input == "scaled":
+            return encoder
+        normalised = NormalisedInput(encoder)
+        if context.pixel_statistics is not None:
+            normalised.set_statistics(context.pixel_statistics, self.input)
+        return normalised
 
 
 class Method(nn.Module):

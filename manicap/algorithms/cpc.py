@@ -10,7 +10,7 @@ from typing import Annotated, ClassVar, Self
 
 from torch import Tensor, nn
 
-from manicap.algorithms.base import Batch, LossOutput, Method, MethodContext, PresetName, Settings
+from manicap.algorithms.base import Batch, FrameSettings, LossOutput, Method, MethodContext, PresetName, Settings
 from manicap.core.ranges import Count, Range, Width
 from manicap.losses.infonce import cpc_infonce
 from manicap.nn.encoders import Encoded
@@ -18,7 +18,7 @@ from manicap.nn.heads import Heads
 
 
 @dataclass(frozen=True)
-class CPCSettings(Settings):
+class CPCSettings(FrameSettings):
     units: Width = 256
     """Width of the representation."""
     sequence_frames: Annotated[int, Range(2, 10_000)] = 100

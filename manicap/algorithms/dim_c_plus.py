@@ -15,6 +15,7 @@ from typing import ClassVar, Self
 from manicap.algorithms.base import (
     Batch,
     CapacityOn,
+    FrameSettings,
     LossOutput,
     Method,
     MethodContext,
@@ -31,7 +32,7 @@ from manicap.nn.heads import Heads
 
 
 @dataclass(frozen=True)
-class DIMCPlusSettings(Settings):
+class DIMCPlusSettings(FrameSettings):
     num_heads: HeadCount = 4
     """Number of heads (charts)."""
     units: Width = 4096

@@ -17,6 +17,7 @@ from torch import Tensor
 from manicap.algorithms.base import (
     Batch,
     CapacityOn,
+    FrameSettings,
     LossOutput,
     Method,
     MethodContext,
@@ -34,7 +35,7 @@ from manicap.nn.heads import Heads, Membership, select_chart
 
 
 @dataclass(frozen=True)
-class DIMUASettings(Settings):
+class DIMUASettings(FrameSettings):
     num_heads: HeadCount = 4
     """Number of charts in the atlas."""
     units: Width = 4096

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from torch import Tensor
 
-from manicap.algorithms.base import Batch, LossOutput, Method, MethodContext, Settings, encode_pair
+from manicap.algorithms.base import Batch, FrameSettings, LossOutput, Method, MethodContext, encode_pair
 from manicap.algorithms.predictors import SpatialPredictors
 from manicap.core.ranges import Width
 from manicap.nn.encoders import Encoded
@@ -16,7 +16,7 @@ from manicap.nn.heads import Heads
 
 
 @dataclass(frozen=True)
-class STDIMSettings(Settings):
+class STDIMSettings(FrameSettings):
     units: Width = 256
     """Width of the representation."""
 

@@ -11,7 +11,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from manicap.algorithms.base import Batch, LossOutput, Method, MethodContext, Settings, as_images
+from manicap.algorithms.base import Batch, FrameSettings, LossOutput, Method, MethodContext, Settings, as_images
 from manicap.core.ranges import NonNegative, Width
 from manicap.losses.pairs import in_float32
 from manicap.losses.reconstruction import gaussian_kl, squared_error
@@ -21,7 +21,7 @@ from manicap.nn.heads import Heads
 
 
 @dataclass(frozen=True)
-class VAESettings(Settings):
+class VAESettings(FrameSettings):
     units: Width = 256
     """Width of the latent vector."""
     beta: NonNegative = 1.0

@@ -4,14 +4,15 @@ import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from manicap.algorithms import find_method
 from manicap.algorithms.base import Method, Settings
 from manicap.core.config import config_hash, from_dict
 from manicap.core.errors import UserError
-from manicap.core.ranges import BatchSize, Count, NonNegative, Positive, Seed, component, shown
+from manicap.core.ranges import BatchSize, Count, NonNegative, Positive, Range, Seed, component, shown
 from manicap.domains.base import find_domain
+from manicap.train.schedule import ScheduleName
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,6 +35,10 @@ class RunConfig(Subject):
     """Samples per step, over all processes."""
     learning_rate: Positive
     """Learning rate of Adam."""
+    schedule: ScheduleName = "constant"
+    """Learning rate over the run: constant, or cosine, which ends at 0 with the last step that the budgets allow."""
+    warmup_steps: Annotated[int, Range(0, 10**9)] = 0
+    """Steps over which the learning rate rises from 0 at the start."""
     adam_epsilon: NonNegative
     """Epsilon of Adam."""
     weight_decay: NonNegative | None = None

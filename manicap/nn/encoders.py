@@ -1,7 +1,7 @@
 """Frame encoders: a local feature map and a flat feature vector."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -26,6 +26,9 @@ class Encoder(nn.Module):
     The input size, and with it the sizes below, is fixed at construction.
     """
 
+    input_statistics: ClassVar[tuple[str, ...]] = ()
+    """Buffers that hold statistics of the data, by which frames are normalised."""
+
     def __init__(self, channels: int, height: int, width: int) -> None:
         super().__init__()
         if min(channels, height, width) < 1:
@@ -37,6 +40,11 @@ class Encoder(nn.Module):
         """The output of each layer [B, ...], by name, the first one first; by default the two parts of `Encoded`."""
         encoded: Encoded = self(frames_BCHW)
         return {"local map": encoded.local_BPC, "backbone": encoded.features_BF}
+
+    def see_as(self, other: "Encoder") -> None:
+        """Normalise frames as another encoder of the same kind does."""
+        for name in self.input_statistics:
+            getattr(self, name).copy_(getattr(other, name))
 
     def _require_frames(self, frames_BCHW: Tensor) -> None:
         expected = (self.channels, self.height, self.width)

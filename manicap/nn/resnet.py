@@ -7,7 +7,7 @@ Parameters have torchvision's names and initialisation, so its weights load into
 
 import math
 from collections.abc import Sequence
-from typing import Literal
+from typing import ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
@@ -129,6 +129,7 @@ class ResNetEncoder(Encoder):
     weights; floats are assumed to be normalised views already.
     """
 
+    input_statistics: ClassVar[tuple[str, ...]] = ("mean", "std")
     mean: Tensor
     std: Tensor
 

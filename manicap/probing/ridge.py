@@ -8,8 +8,8 @@ features outnumber them, else over the features (primal). Equal to scikit-learn'
 
 Targets come in groups that share a ratio: a number is a group of its own, the indicators of a variable's values are one
 group. The ratio with the smallest squared error on held-out frames is taken, first among whole decades, then among the
-half decades beside the best; then all frames are fitted. A fit that is told the ratios of fewer frames begins there: with
-the half decades beside them if the groups are the same, else with the decades around them. It goes on while the best is
+half decades beside the best; then all frames are fitted. A fit that is told the ratios of fewer frames begins with the
+half decades beside them if the groups are the same, else with the decades around them, and goes on while the best is
 the last one tried. Of few frames each fold is held out in turn; of many, one fold is enough.
 
 Products of many frames are taken in float32, a few thousand frames at a time, and added up in float64. What this rounds

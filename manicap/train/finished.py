@@ -47,8 +47,9 @@ class FinishedRun:
         return read_encoder(self.run_dir, self.description, probe_input, weights)
 
     def untrained(self, probe_input: ProbeInput = "output") -> FrozenEncoder:
-        """The run's own network with its initial weights."""
+        """The run's own network with its initial weights; it sees frames as the trained one does."""
         method = build_method(self.config, described_context(self.description))
+        method.encoder.see_as(self.encoder(probe_input).method.encoder)
         return FrozenEncoder(method, probe_input, f"untrained-{config_hash(self.config)}-{probe_input}")
 
     def trained_method(self) -> Method | None:

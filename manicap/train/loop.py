@@ -39,6 +39,7 @@ from manicap.train.logs import DIAGNOSTICS, METRICS, LogFile, Written
 from manicap.train.non_finite import NonFiniteCount
 from manicap.train.observation import Observations, Observe
 from manicap.train.record import describe_differences, read_record
+from manicap.train.schedule import rate_factor
 from manicap.train.setup import LOG_EVERY, Execution, Setup, prepare
 from manicap.train.signals import caught_signals, interruption
 from manicap.train.sinks import Metrics, Sink, open_sinks
@@ -176,6 +177,9 @@ class Run:
         if setup.config.clip_gradient_norm is not None:
             norm = torch.nn.utils.clip_grad_norm_(setup.method.parameters(), setup.config.clip_gradient_norm)
             self.watch("gradient", norm, loss)
+        factor = rate_factor(setup.config.schedule, setup.config.warmup_steps, self.progress.step, setup.max_steps)
+        for group in setup.optimizer.param_groups:
+            group["lr"] = factor * setup.config.learning_rate
         setup.optimizer.step()
         setup.method.after_step((self.progress.step + 1) / setup.max_steps)
         return loss

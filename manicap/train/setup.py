@@ -12,11 +12,13 @@ from manicap import __version__
 from manicap.algorithms import find_method
 from manicap.algorithms.base import Method, MethodContext
 from manicap.core.config import to_dict
+from manicap.core.errors import UserError
 from manicap.core.ranges import Count, NonNegative, Threads
 from manicap.core.seeding import stream_seed
 from manicap.domains.base import find_domain
 from manicap.domains.run_config import RunConfig
 from manicap.domains.samples import TrainingData
+from manicap.nn.normalised_input import NormalisedInput
 from manicap.train.batches import Batches
 from manicap.train.device import (
     DeviceName,
@@ -93,6 +95,8 @@ def prepare(config: RunConfig, execution: Execution, data_dir: Path, processes: 
     processes.barrier()
     data = domain.open_training(config, data_dir, device, processes.rank)
     method = build_method(config, data.context)
+    if isinstance(method.encoder, NormalisedInput) and data.context.pixel_statistics is None:
+        raise UserError(f"{domain.title} give no statistics of pixels; use --input scaled")
     method.to(device)
     distributed = processes.world > 1 and method.is_trained
     prepare = getattr(data, "prepare", None)

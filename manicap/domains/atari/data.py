@@ -16,6 +16,9 @@ from manicap.domains.atari.samples import FrameSamples, FrameSource
 from manicap.domains.samples import SampleOrder
 from manicap.train.device import noise_generator
 
+STATISTICS_FRAMES = 2000
+"""Frames, evenly spaced, from which the mean frame and the deviation of its pixels are taken."""
+
 
 class StoreData:
     """Consecutive frames of a store, and labels for the methods that require them."""
@@ -26,8 +29,22 @@ class StoreData:
         view = config.view
         self.source = FrameSource(store, device, view, resident=FrameSource.fits(store, device, view))
         self.labels_NV = self._label_table() if find_method(config.method).needs_labels else None
-        self.context = MethodContext(view.shape, 0 if self.labels_NV is None else self.labels_NV.shape[1])
+        num_variables = 0 if self.labels_NV is None else self.labels_NV.shape[1]
+        self.context = MethodContext(view.shape, num_variables, pixel_statistics=self._pixel_statistics())
         self.fingerprint = store.fingerprint
+
+    def _pixel_statistics(self) -> tuple[Tensor, Tensor] | None:
+        """Mean and deviation of every pixel in [0, 1], from frames of the training split, if the method asks."""
+        if getattr(self.config.settings, "input", "scaled") == "scaled":
+            return None
+        rows = pretrain_splits(self.store, self.protocol, self.config.seed).train.rows
+        rows = rows[np.linspace(0, len(rows) - 1, min(len(rows), STATISTICS_FRAMES)).astype(np.int64)]
+        sums = squares = torch.zeros(())
+        for chunk in self.config.view.chunks(self.store, rows):
+            pixels = torch.from_numpy(chunk).double() / 255
+            sums, squares = sums + pixels.sum(0), squares + pixels.square().sum(0)
+        mean, square = sums / len(rows), squares / len(rows)
+        return mean.float(), (square - mean.square()).clamp_min(0).sqrt().float()
 
     def splits(self, frames_per_sample: int) -> Mapping[str, SampleOrder]:
         found = pretrain_splits(self.store, self.protocol, self.config.seed)
