@@ -14,6 +14,7 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
 import torch
 from torch import Tensor, nn
 
+from manicap.core.ranges import Width
 from manicap.core.registry import Known, Registry
 from manicap.nn.encoders import Encoded, Encoder, ImpalaCNN, NatureCNN
 from manicap.nn.normalised_input import InputName, NormalisedInput
@@ -102,6 +103,14 @@ class FrameSettings(Settings):
         if context.pixel_statistics is not None:
             normalised.set_statistics(context.pixel_statistics, self.input)
         return normalised
+
+
+@dataclass(frozen=True)
+class OneHeadSettings(FrameSettings):
+    """Settings of methods with one linear head, whose output the probe sees."""
+
+    units: Width = 256
+    """Width of the representation."""
 
 
 class Method(nn.Module):

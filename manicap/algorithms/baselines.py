@@ -5,8 +5,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from manicap.algorithms.base import Method, MethodContext, ProbeInput
-from manicap.algorithms.st_dim import STDIMSettings
+from manicap.algorithms.base import Method, MethodContext, OneHeadSettings, ProbeInput
 from manicap.nn.encoders import Encoded
 from manicap.nn.heads import Heads
 
@@ -14,11 +13,11 @@ from manicap.nn.heads import Heads
 class RandomCNN(Method):
     """ST-DIM's network with its initial weights: what the architecture provides without training."""
 
-    settings_type = STDIMSettings
+    settings_type = OneHeadSettings
     is_trained: ClassVar[bool] = False
     inference_parts: ClassVar[tuple[str, ...]] = ("encoder", "head")
 
-    def __init__(self, settings: STDIMSettings, context: MethodContext) -> None:
+    def __init__(self, settings: OneHeadSettings, context: MethodContext) -> None:
         super().__init__(settings, context)
         self.head = Heads(self.encoder.num_features, num_heads=1, num_units=settings.units)
 

@@ -9,8 +9,7 @@ from typing import ClassVar
 
 from torch import Tensor, nn
 
-from manicap.algorithms.base import Batch, LossOutput, Method, MethodContext
-from manicap.algorithms.st_dim import STDIMSettings
+from manicap.algorithms.base import Batch, LossOutput, Method, MethodContext, OneHeadSettings
 from manicap.losses.infonce import global_local_infonce
 from manicap.nn.encoders import Encoded
 from manicap.nn.heads import Heads
@@ -19,11 +18,11 @@ from manicap.nn.heads import Heads
 class DIM(Method):
     """One linear head, as in ST-DIM; the probe sees its output."""
 
-    settings_type = STDIMSettings
+    settings_type = OneHeadSettings
     frames_per_sample = 1
     inference_parts: ClassVar[tuple[str, ...]] = ("encoder", "head")
 
-    def __init__(self, settings: STDIMSettings, context: MethodContext) -> None:
+    def __init__(self, settings: OneHeadSettings, context: MethodContext) -> None:
         super().__init__(settings, context)
         self.head = Heads(self.encoder.num_features, num_heads=1, num_units=settings.units)
         self.predictor = nn.Linear(settings.units, self.encoder.local_channels)

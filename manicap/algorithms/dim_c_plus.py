@@ -15,7 +15,6 @@ from typing import ClassVar, Self
 from manicap.algorithms.base import (
     Batch,
     CapacityOn,
-    FrameSettings,
     LossOutput,
     Method,
     MethodContext,
@@ -25,14 +24,14 @@ from manicap.algorithms.base import (
     encode_both,
     encode_pair,
 )
-from manicap.algorithms.predictors import SpatialPredictors
+from manicap.algorithms.predictors import PairSettings, SpatialPredictors, mean_parts
 from manicap.core.ranges import HeadCount, NonNegative, Positive, Width
 from manicap.losses.capacity import CapacityRegularizer
 from manicap.nn.heads import Heads
 
 
 @dataclass(frozen=True)
-class DIMCPlusSettings(FrameSettings):
+class DIMCPlusSettings(PairSettings):
     num_heads: HeadCount = 4
     """Number of heads (charts)."""
     units: Width = 4096
@@ -63,17 +62,20 @@ class DIMCPlus(Method):
         self.predictors = SpatialPredictors(settings.units, self.encoder.local_channels)
         epsilon = settings.epsilon if settings.target_ratio is None else None
         self.capacity = CapacityRegularizer(epsilon, target_ratio=settings.target_ratio)
-        self.capacity_on = settings.capacity_on
+        self.capacity_on, self.directions = settings.capacity_on, settings.directions
 
     def loss(self, batch: Batch) -> LossOutput:
         heads_next_BND = None
-        if self.capacity_on == "both":
+        if "both" in (self.capacity_on, self.directions):
             now, after = encode_both(self.encoder, batch.frames_BTCHW)
             y_next_BPC, heads_next_BND = after.local_BPC, self.heads(after.features_BF)
         else:
             now, y_next_BPC = encode_pair(self.encoder, batch.frames_BTCHW)
         heads_BND = self.heads(now.features_BF)
         parts = self.predictors.infonce(heads_BND, now.local_BPC, y_next_BPC)
-        capacity, measured = self.capacity(heads_BND, LossOutput(parts).total, heads_next_BND)
+        if heads_next_BND is not None and self.directions == "both":
+            parts = mean_parts(parts, self.predictors.infonce(heads_next_BND, y_next_BPC, now.local_BPC))
+        measured_next_BND = heads_next_BND if self.capacity_on == "both" else None
+        capacity, measured = self.capacity(heads_BND, LossOutput(parts).total, measured_next_BND)
         metrics = detached({f"capacity_{name}": value for name, value in measured.items()})
         return LossOutput({**parts, "capacity": capacity}, metrics)

@@ -17,7 +17,6 @@ from torch import Tensor
 from manicap.algorithms.base import (
     Batch,
     CapacityOn,
-    FrameSettings,
     LossOutput,
     Method,
     MethodContext,
@@ -26,7 +25,7 @@ from manicap.algorithms.base import (
     detached,
     encode_both,
 )
-from manicap.algorithms.predictors import SpatialPredictors
+from manicap.algorithms.predictors import PairSettings, SpatialPredictors, mean_parts
 from manicap.core.ranges import HeadCount, NonNegative, Positive, Width
 from manicap.losses.atlas import unbalance
 from manicap.losses.capacity import CapacityRegularizer
@@ -35,7 +34,7 @@ from manicap.nn.heads import Heads, Membership, select_chart
 
 
 @dataclass(frozen=True)
-class DIMUASettings(FrameSettings):
+class DIMUASettings(PairSettings):
     num_heads: HeadCount = 4
     """Number of charts in the atlas."""
     units: Width = 4096
@@ -85,15 +84,20 @@ class DIMUA(Method):
         now, after = encode_both(self.encoder, batch.frames_BTCHW)
         heads_BND = self.heads(now.features_BF)
         q_BN, q_next_BN = self.membership(now.features_BF), self.membership(after.features_BF)
-        if self.settings.target == "mean":
-            target_BND = heads_BND.mean(1, keepdim=True)
-        else:
-            target_BND = torch.einsum("bn,bnd->bd", q_BN, heads_BND)[:, None]
-        parts = self.predictors.infonce(target_BND, now.local_BPC, after.local_BPC)
+        parts = self.predictors.infonce(self.target(heads_BND, q_BN), now.local_BPC, after.local_BPC)
+        if self.settings.directions == "both":
+            target_BND = self.target(self.heads(after.features_BF), q_next_BN)
+            parts = mean_parts(parts, self.predictors.infonce(target_BND, after.local_BPC, now.local_BPC))
         tau = self.settings.unbalance_weight
         parts["unbalance"] = tau / 2 * (unbalance(q_BN) + unbalance(q_next_BN))
         metrics = detached({"membership_max": q_BN.max(1).values.mean()})
         return self.regularize(heads_BND, after, LossOutput(parts, metrics))
+
+    def target(self, heads_BND: Tensor, q_BN: Tensor) -> Tensor:
+        """What the global term predicts from, `[B, 1, D]`."""
+        if self.settings.target == "mean":
+            return heads_BND.mean(1, keepdim=True)
+        return torch.einsum("bn,bnd->bd", q_BN, heads_BND)[:, None]
 
     def regularize(self, heads_BND: Tensor, after: Encoded, loss: LossOutput) -> LossOutput:
         """Where DIM-UAC+ adds its term."""

@@ -7,8 +7,7 @@ from typing import ClassVar
 
 from torch import Tensor
 
-from manicap.algorithms.base import Batch, LossOutput, Method, MethodContext, as_images
-from manicap.algorithms.st_dim import STDIMSettings
+from manicap.algorithms.base import Batch, LossOutput, Method, MethodContext, OneHeadSettings, as_images
 from manicap.losses.reconstruction import pixel_prediction
 from manicap.nn.decoders import NatureDecoder
 from manicap.nn.encoders import Encoded
@@ -18,10 +17,10 @@ from manicap.nn.heads import Heads
 class PixelPred(Method):
     """One linear head and a deconvolutional decoder. Actions are not used."""
 
-    settings_type = STDIMSettings
+    settings_type = OneHeadSettings
     inference_parts: ClassVar[tuple[str, ...]] = ("encoder", "head")
 
-    def __init__(self, settings: STDIMSettings, context: MethodContext) -> None:
+    def __init__(self, settings: OneHeadSettings, context: MethodContext) -> None:
         super().__init__(settings, context)
         self.head = Heads(self.encoder.num_features, num_heads=1, num_units=settings.units)
         self.decoder = NatureDecoder(settings.units, *context.input_shape)

@@ -1,9 +1,28 @@
 """The two score functions of DeepInfoMax on Atari: global-local and local-local (arXiv 2405.13848, Eqs 7 and 8)."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
 from torch import Tensor, nn
 
+from manicap.algorithms.base import FrameSettings
 from manicap.losses.infonce import global_local_infonce, local_local_infonce
 from manicap.losses.jsd import global_local_jsd, local_local_jsd
+
+
+@dataclass(frozen=True)
+class PairSettings(FrameSettings):
+    """Settings of methods that predict one frame of a pair from the other."""
+
+    directions: Literal["forward", "both"] = "forward"
+    """Predict the next frame from this one, or also this one from the next, by the same score functions: twice the
+    predictions from one encoding of both frames."""
+
+
+def mean_parts(forward: Mapping[str, Tensor], backward: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The mean of each term over the two directions of time."""
+    return {name: (forward[name] + backward[name]) / 2 for name in forward}
 
 
 class SpatialPredictors(nn.Module):

@@ -8,8 +8,7 @@ from typing import ClassVar
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from manicap.algorithms.base import Batch, LossOutput, Method, MethodContext
-from manicap.algorithms.st_dim import STDIMSettings
+from manicap.algorithms.base import Batch, LossOutput, Method, MethodContext, OneHeadSettings
 from manicap.losses.pairs import in_float32
 from manicap.nn.encoders import Encoded
 from manicap.nn.heads import Heads
@@ -20,12 +19,12 @@ NUM_CLASSES = 256
 class Supervised(Method):
     """ST-DIM's network with one classifier per variable; only the representation is kept."""
 
-    settings_type = STDIMSettings
+    settings_type = OneHeadSettings
     frames_per_sample = 1
     needs_labels: ClassVar[bool] = True
     inference_parts: ClassVar[tuple[str, ...]] = ("encoder", "head")
 
-    def __init__(self, settings: STDIMSettings, context: MethodContext) -> None:
+    def __init__(self, settings: OneHeadSettings, context: MethodContext) -> None:
         super().__init__(settings, context)
         self.head = Heads(self.encoder.num_features, num_heads=1, num_units=settings.units)
         self.classifiers = nn.Linear(settings.units, context.num_variables * NUM_CLASSES)

@@ -82,3 +82,32 @@ def test_the_other_reading_of_section_4_has_256_hidden_units_in_each_chart():
     heads = build_small("simclr-c+", num_heads=8, units=256, hidden_units=256).charts.heads
     assert heads.hidden.weight.shape[:2] == heads.output.weight.shape[:2] == (8, 256)
     assert heads.output.weight.shape[2] == 256
+
+
+ON_PAIRS = ["st-dim", "jsd-st-dim", "global-t-dim", "dim-ua", "dim-ua-weighted", "dim-uac+", "dim-c+"]
+
+
+@pytest.mark.parametrize("name", ON_PAIRS)
+def test_both_directions_are_the_mean_over_pairs_and_exchanged_pairs(name):
+    """Value and gradient of every term of prediction; the others keep their frame."""
+    both, forward = (build(name, directions=directions) for directions in ("both", "forward"))
+    pairs = frame_pairs()
+    found, ahead, back = both.loss(Batch(pairs)), forward.loss(Batch(pairs)), forward.loss(Batch(pairs.flip(1)))
+    predicted = [part for part in ("global", "local") if part in found.parts]
+    assert predicted
+    for part in predicted:
+        expected = (ahead.parts[part] + back.parts[part]) / 2
+        torch.testing.assert_close(found.parts[part], expected, rtol=1e-5, atol=1e-6)
+        assert not torch.isclose(ahead.parts[part], back.parts[part], rtol=1e-5, atol=0)
+    for part in found.parts.keys() - set(predicted):
+        torch.testing.assert_close(found.parts[part], ahead.parts[part], rtol=1e-5, atol=1e-6)
+    sum(found.parts[part] for part in predicted).backward()
+    sum((ahead.parts[part] + back.parts[part]) / 2 for part in predicted).backward()
+    for ours, theirs in zip(both.encoder.parameters(), forward.encoder.parameters(), strict=True):
+        torch.testing.assert_close(ours.grad, theirs.grad, rtol=1e-3, atol=1e-5)
+
+
+def test_every_method_on_pairs_that_predicts_can_predict_both_ways():
+    having = [name for name, method in METHODS.items() if hasattr(method.settings_type(), "directions")]
+    assert sorted(having) == sorted(ON_PAIRS)
+    assert {METHODS[name].settings_type().directions for name in having} == {"forward"}
