@@ -157,18 +157,15 @@ class Method(nn.Module):
         return self.output(encoded) if probe_input == "output" else encoded.features_BF
 
 
-def encode_pair(encoder: Encoder, frames_BTCHW: Tensor) -> tuple[Encoded, Tensor]:
-    """Encode both frames of every pair in one call: the first in full, only the local feature map of the second."""
-    B = len(frames_BTCHW)
-    both: Encoded = encoder(frames_BTCHW.transpose(0, 1).flatten(0, 1), features_of=B)
-    return Encoded(both.local_BPC[:B], both.features_BF), both.local_BPC[B:]
+def encode_times(encoder: Encoder, frames_BTCHW: Tensor, num_features_of: int | None = None) -> Encoded:
+    """Encode all frames of every sample in one call, the first frames of all samples first, `[T B, ...]`.
 
-
-def encode_both(encoder: Encoder, frames_BTCHW: Tensor) -> tuple[Encoded, Encoded]:
-    """Encode both frames of every pair in one call, both in full."""
+    Of the frames after the first `num_features_of` only the local feature maps are computed.
+    """
     B = len(frames_BTCHW)
-    both: Encoded = encoder(frames_BTCHW.transpose(0, 1).flatten(0, 1))
-    return Encoded(*(x[:B] for x in both)), Encoded(*(x[B:] for x in both))
+    features_of = None if num_features_of is None else num_features_of * B
+    encoded: Encoded = encoder(frames_BTCHW.transpose(0, 1).flatten(0, 1), features_of=features_of)
+    return encoded
 
 
 def as_images(frames_BCHW: Tensor) -> Tensor:

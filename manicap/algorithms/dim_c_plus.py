@@ -21,10 +21,9 @@ from manicap.algorithms.base import (
     PresetName,
     Settings,
     detached,
-    encode_both,
-    encode_pair,
+    encode_times,
 )
-from manicap.algorithms.predictors import PairSettings, SpatialPredictors, mean_parts
+from manicap.algorithms.predictors import PairSettings, SpatialPredictors, mean_over_pairs
 from manicap.core.ranges import HeadCount, NonNegative, Positive, Width
 from manicap.losses.capacity import CapacityRegularizer
 from manicap.nn.heads import Heads
@@ -58,24 +57,19 @@ class DIMCPlus(Method):
 
     def __init__(self, settings: DIMCPlusSettings, context: MethodContext) -> None:
         super().__init__(settings, context)
+        self.settings, self.frames_per_sample = settings, settings.horizon + 1
         self.heads = Heads(self.encoder.num_features, settings.num_heads, settings.units, settings.hidden_units)
         self.predictors = SpatialPredictors(settings.units, self.encoder.local_channels)
         epsilon = settings.epsilon if settings.target_ratio is None else None
         self.capacity = CapacityRegularizer(epsilon, target_ratio=settings.target_ratio)
-        self.capacity_on, self.directions = settings.capacity_on, settings.directions
 
     def loss(self, batch: Batch) -> LossOutput:
-        heads_next_BND = None
-        if "both" in (self.capacity_on, self.directions):
-            now, after = encode_both(self.encoder, batch.frames_BTCHW)
-            y_next_BPC, heads_next_BND = after.local_BPC, self.heads(after.features_BF)
-        else:
-            now, y_next_BPC = encode_pair(self.encoder, batch.frames_BTCHW)
-        heads_BND = self.heads(now.features_BF)
-        parts = self.predictors.infonce(heads_BND, now.local_BPC, y_next_BPC)
-        if heads_next_BND is not None and self.directions == "both":
-            parts = mean_parts(parts, self.predictors.infonce(heads_next_BND, y_next_BPC, now.local_BPC))
-        measured_next_BND = heads_next_BND if self.capacity_on == "both" else None
-        capacity, measured = self.capacity(heads_BND, LossOutput(parts).total, measured_next_BND)
+        settings, B = self.settings, len(batch.frames_BTCHW)
+        on_both = settings.capacity_on == "both"
+        encoded = encode_times(self.encoder, batch.frames_BTCHW, max(settings.predicting_frames, 1 + on_both))
+        heads_TBND = self.heads(encoded.features_BF)
+        parts = mean_over_pairs(settings, self.predictors.infonce, heads_TBND, encoded.local_BPC)
+        heads_next_BND = heads_TBND[B : 2 * B] if on_both else None
+        capacity, measured = self.capacity(heads_TBND[:B], LossOutput(parts).total, heads_next_BND)
         metrics = detached({f"capacity_{name}": value for name, value in measured.items()})
         return LossOutput({**parts, "capacity": capacity}, metrics)

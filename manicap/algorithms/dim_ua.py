@@ -23,9 +23,9 @@ from manicap.algorithms.base import (
     PresetName,
     Settings,
     detached,
-    encode_both,
+    encode_times,
 )
-from manicap.algorithms.predictors import PairSettings, SpatialPredictors, mean_parts
+from manicap.algorithms.predictors import PairSettings, SpatialPredictors, mean_over_pairs
 from manicap.core.ranges import HeadCount, NonNegative, Positive, Width
 from manicap.losses.atlas import unbalance
 from manicap.losses.capacity import CapacityRegularizer
@@ -72,26 +72,27 @@ class DIMUA(Method):
 
     settings_type: ClassVar[type[Settings]] = DIMUASettings
     inference_parts: ClassVar[tuple[str, ...]] = ("encoder", "heads", "membership")
+    regularized_frames = 1
+    """Frames of a sample whose charts are needed for more than predictions."""
 
     def __init__(self, settings: DIMUASettings, context: MethodContext) -> None:
         super().__init__(settings, context)
-        self.settings = settings
+        self.settings, self.frames_per_sample = settings, settings.horizon + 1
         self.heads = Heads(self.encoder.num_features, settings.num_heads, settings.units, settings.hidden_units)
         self.membership = Membership(self.encoder.num_features, settings.num_heads)
         self.predictors = SpatialPredictors(settings.units, self.encoder.local_channels)
 
     def loss(self, batch: Batch) -> LossOutput:
-        now, after = encode_both(self.encoder, batch.frames_BTCHW)
-        heads_BND = self.heads(now.features_BF)
-        q_BN, q_next_BN = self.membership(now.features_BF), self.membership(after.features_BF)
-        parts = self.predictors.infonce(self.target(heads_BND, q_BN), now.local_BPC, after.local_BPC)
-        if self.settings.directions == "both":
-            target_BND = self.target(self.heads(after.features_BF), q_next_BN)
-            parts = mean_parts(parts, self.predictors.infonce(target_BND, after.local_BPC, now.local_BPC))
-        tau = self.settings.unbalance_weight
-        parts["unbalance"] = tau / 2 * (unbalance(q_BN) + unbalance(q_next_BN))
-        metrics = detached({"membership_max": q_BN.max(1).values.mean()})
-        return self.regularize(heads_BND, after, LossOutput(parts, metrics))
+        settings, B = self.settings, len(batch.frames_BTCHW)
+        encoded = encode_times(self.encoder, batch.frames_BTCHW)
+        predicting = max(settings.predicting_frames, self.regularized_frames) * B
+        heads_TBND = self.heads(encoded.features_BF[:predicting])
+        q_TBN = self.membership(encoded.features_BF)
+        target_TBND = self.target(heads_TBND, q_TBN[:predicting])
+        parts = mean_over_pairs(settings, self.predictors.infonce, target_TBND, encoded.local_BPC)
+        parts["unbalance"] = settings.unbalance_weight * unbalance(q_TBN)
+        metrics = detached({"membership_max": q_TBN[:B].max(1).values.mean()})
+        return self.regularize(heads_TBND[:B], heads_TBND[B : 2 * B], LossOutput(parts, metrics))
 
     def target(self, heads_BND: Tensor, q_BN: Tensor) -> Tensor:
         """What the global term predicts from, `[B, 1, D]`."""
@@ -99,7 +100,7 @@ class DIMUA(Method):
             return heads_BND.mean(1, keepdim=True)
         return torch.einsum("bn,bnd->bd", q_BN, heads_BND)[:, None]
 
-    def regularize(self, heads_BND: Tensor, after: Encoded, loss: LossOutput) -> LossOutput:
+    def regularize(self, heads_BND: Tensor, heads_next_BND: Tensor, loss: LossOutput) -> LossOutput:
         """Where DIM-UAC+ adds its term."""
         return loss
 
@@ -122,10 +123,10 @@ class DIMUACPlus(DIMUA):
         super().__init__(settings, context)
         epsilon = settings.epsilon if settings.target_ratio is None else None
         self.capacity = CapacityRegularizer(epsilon, target_ratio=settings.target_ratio)
-        self.capacity_on = settings.capacity_on
+        self.regularized_frames = 2 if settings.capacity_on == "both" else 1
 
-    def regularize(self, heads_BND: Tensor, after: Encoded, loss: LossOutput) -> LossOutput:
-        heads_next_BND = self.heads(after.features_BF) if self.capacity_on == "both" else None
-        capacity, measured = self.capacity(heads_BND, loss.total, heads_next_BND)
+    def regularize(self, heads_BND: Tensor, heads_next_BND: Tensor, loss: LossOutput) -> LossOutput:
+        on_both = self.regularized_frames == 2
+        capacity, measured = self.capacity(heads_BND, loss.total, heads_next_BND if on_both else None)
         metrics = {f"capacity_{name}": value for name, value in measured.items()}
         return LossOutput({**loss.parts, "capacity": capacity}, {**loss.metrics, **detached(metrics)})

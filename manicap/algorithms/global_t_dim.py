@@ -7,8 +7,8 @@ from typing import ClassVar
 
 from torch import Tensor, nn
 
-from manicap.algorithms.base import Batch, LossOutput, Method, MethodContext, encode_both
-from manicap.algorithms.predictors import mean_parts
+from manicap.algorithms.base import Batch, LossOutput, Method, MethodContext, encode_times
+from manicap.algorithms.predictors import Terms, mean_over_pairs
 from manicap.algorithms.st_dim import STDIMSettings
 from manicap.losses.infonce import infonce
 from manicap.nn.encoders import Encoded
@@ -23,17 +23,17 @@ class GlobalTDIM(Method):
 
     def __init__(self, settings: STDIMSettings, context: MethodContext) -> None:
         super().__init__(settings, context)
-        self.directions = settings.directions
+        self.settings, self.frames_per_sample = settings, settings.horizon + 1
         self.head = Heads(self.encoder.num_features, num_heads=1, num_units=settings.units)
         self.predictor = nn.Linear(settings.units, settings.units)
 
     def loss(self, batch: Batch) -> LossOutput:
-        now, after = encode_both(self.encoder, batch.frames_BTCHW)
-        o_BD, o_next_BD = self.output(now), self.output(after)
-        forward = {"global": infonce(self.predictor(o_BD), o_next_BD)}
-        if self.directions == "forward":
-            return LossOutput(forward)
-        return LossOutput(mean_parts(forward, {"global": infonce(self.predictor(o_next_BD), o_BD)}))
+        o_TBD = self.output(encode_times(self.encoder, batch.frames_BTCHW))
+        return LossOutput(mean_over_pairs(self.settings, self.estimate, self.predictor(o_TBD), o_TBD))
+
+    @staticmethod
+    def estimate(predictions_BD: Tensor, o_BD: Tensor, o_next_BD: Tensor) -> Terms:
+        return {"global": infonce(predictions_BD, o_next_BD)}
 
     def output(self, encoded: Encoded) -> Tensor:
         return self.head(encoded.features_BF)[:, 0]

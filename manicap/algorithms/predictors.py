@@ -1,28 +1,62 @@
 """The two score functions of DeepInfoMax on Atari: global-local and local-local (arXiv 2405.13848, Eqs 7 and 8)."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
+import torch
 from torch import Tensor, nn
 
 from manicap.algorithms.base import FrameSettings
+from manicap.core.ranges import Range
 from manicap.losses.infonce import global_local_infonce, local_local_infonce
 from manicap.losses.jsd import global_local_jsd, local_local_jsd
 
 
 @dataclass(frozen=True)
 class PairSettings(FrameSettings):
-    """Settings of methods that predict one frame of a pair from the other."""
+    """Settings of methods that predict one frame of a pair from the other.
+
+    Predictions further ahead and back share the encodings of frames, which are what a step spends its time on.
+    """
 
     directions: Literal["forward", "both"] = "forward"
-    """Predict the next frame from this one, or also this one from the next, by the same score functions: twice the
-    predictions from one encoding of both frames."""
+    """Predict the next frame from this one, or also this one from the next, by the same score functions."""
+    horizon: Annotated[int, Range(1, 100)] = 1
+    """Predict up to this many steps away; a sample has one frame more."""
+
+    @property
+    def predicting_frames(self) -> int:
+        """How many frames of a sample, from the first, something is predicted from."""
+        return self.horizon + (self.directions == "both")
 
 
-def mean_parts(forward: Mapping[str, Tensor], backward: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The mean of each term over the two directions of time."""
-    return {name: (forward[name] + backward[name]) / 2 for name in forward}
+Terms = dict[str, Tensor]
+Estimate = Callable[[Tensor, Tensor, Tensor], Terms]
+"""The terms of what is predicted from, for example heads `[B, N, D]`, of the frame's own feature map `[B, P, C]` and of
+the other frame's."""
+
+
+def mean_over_pairs(settings: PairSettings, estimate: Estimate, outputs: Tensor, y_TBPC: Tensor) -> Terms:
+    """The mean of each term over all pairs of frames within the horizon, in one direction of time or both.
+
+    Rows are those of `encode_times`. All pairs that are equally far apart are one batch: a frame's negatives are the
+    frames of the other samples, and the other frames of its own.
+    """
+    B = len(y_TBPC) // (settings.horizon + 1)
+    found = []
+    for gap in range(1, settings.horizon + 1):
+        early, late = slice(len(y_TBPC) - gap * B), slice(gap * B, None)
+        found.append(estimate(outputs[early], y_TBPC[early], y_TBPC[late]))
+        if settings.directions == "both":
+            found.append(estimate(outputs[late], y_TBPC[late], y_TBPC[early]))
+    return _mean(found)
+
+
+def _mean(found: Sequence[Terms]) -> Terms:
+    if len(found) == 1:
+        return found[0]
+    return {name: torch.stack([terms[name] for terms in found]).mean() for name in found[0]}
 
 
 class SpatialPredictors(nn.Module):

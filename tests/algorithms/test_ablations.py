@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 import torch
+from torch.nn.functional import cross_entropy
 
 from manicap.algorithms import METHODS
 from manicap.algorithms.base import Batch, MethodContext
@@ -111,3 +112,51 @@ def test_every_method_on_pairs_that_predicts_can_predict_both_ways():
     having = [name for name, method in METHODS.items() if hasattr(method.settings_type(), "directions")]
     assert sorted(having) == sorted(ON_PAIRS)
     assert {METHODS[name].settings_type().directions for name in having} == {"forward"}
+
+
+@pytest.mark.parametrize("directions", ["forward", "both"])
+def test_a_horizon_of_two_means_all_pairs_of_three_frames_that_lie_one_or_two_steps_apart(directions):
+    """Pair by pair and position by position. Pairs equally far apart are one batch: the negatives of each other."""
+    method, B = build("st-dim", directions=directions, horizon=2), 4
+    assert method.frames_per_sample == 3
+    frames = torch.randint(0, 256, (B, 3, 1, 210, 160), dtype=torch.uint8, generator=torch.Generator().manual_seed(0))
+    with torch.no_grad():
+        found = method.loss(Batch(frames)).parts
+        encoded = [method.encoder(frames[:, t]) for t in range(3)]
+        terms = {"global": [], "local": []}
+        for gap in (1, 2):
+            ways = [[(t, t + gap) for t in range(3 - gap)], [(t + gap, t) for t in range(3 - gap)]]
+            for pairs in ways if directions == "both" else ways[:1]:
+                targets = torch.cat([encoded[there].local_BPC for _, there in pairs])
+                heads = method.head(torch.cat([encoded[here].features_BF for here, _ in pairs]))[:, 0]
+                here = torch.cat([encoded[here].local_BPC for here, _ in pairs])
+                own = torch.arange(len(targets))
+                position_losses = {"global": [], "local": []}
+                for p in range(88):
+                    scores = method.predictors.from_global(heads) @ targets[:, p].T
+                    position_losses["global"].append(cross_entropy(scores, own))
+                    scores = method.predictors.from_local(here[:, p]) @ targets[:, p].T
+                    position_losses["local"].append(cross_entropy(scores, own))
+                for name, losses in position_losses.items():
+                    terms[name].append(torch.stack(losses).mean())
+    for name, losses in terms.items():
+        assert len(losses) == (4 if directions == "both" else 2)
+        torch.testing.assert_close(found[name], torch.stack(losses).mean(), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ON_PAIRS)
+def test_every_method_on_pairs_learns_from_triples(name):
+    method = build(name, directions="both", horizon=2)
+    frames = torch.randint(0, 256, (4, 3, 1, 210, 160), dtype=torch.uint8, generator=torch.Generator().manual_seed(0))
+    method.loss(Batch(frames)).total.backward()
+    assert all(parameter.grad is not None for parameter in method.encoder.parameters())
+
+
+def test_the_atlas_of_three_frames_is_unbalanced_in_all_of_them():
+    method = build("dim-ua", horizon=2)
+    frames = torch.randint(0, 256, (4, 3, 1, 210, 160), dtype=torch.uint8, generator=torch.Generator().manual_seed(0))
+    with torch.no_grad():
+        q = torch.stack([method.membership(method.encoder(frames[:, t]).features_BF) for t in range(3)])
+        # tau of the mean over frames; Eq 3 for each.
+        expected = -0.1 * ((q - 1 / 2) ** 2).sum(-1).mean()
+        torch.testing.assert_close(method.loss(Batch(frames)).parts["unbalance"], expected, rtol=1e-4, atol=1e-7)
