@@ -95,6 +95,15 @@ class FrameSettings(Settings):
     """What the encoder sees: pixels / 255 (scaled), minus the mean frame (centred), over each pixel's deviation
     (standardised). The statistics are those of the frames that it learns from, and are saved with it."""
 
+    @classmethod
+    def preset(cls, name: PresetName) -> Self:
+        return cls() if name == "paper" else cls(**cls.beyond_the_paper())
+
+    @classmethod
+    def beyond_the_paper(cls) -> dict[str, Any]:
+        """What quick and standard change, as found in docs/training.md."""
+        return {"input": "standardised"}
+
     def build_encoder(self, context: MethodContext) -> Encoder:
         encoder = super().build_encoder(context)
         if self.input == "scaled":

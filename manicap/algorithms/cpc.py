@@ -5,7 +5,7 @@
 with all encodings of the batch, over samples and times, as candidates.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar, Self
 
 from torch import Tensor, nn
@@ -36,7 +36,8 @@ class CPCSettings(FrameSettings):
 
     @classmethod
     def preset(cls, name: PresetName) -> Self:
-        return cls(sequence_frames=16, step_stride=2) if name == "quick" else cls()
+        usual = super().preset(name)
+        return replace(usual, sequence_frames=16, step_stride=2) if name == "quick" else usual
 
     def problems(self) -> list[str]:
         if not 1 <= self.first_step < self.sequence_frames:

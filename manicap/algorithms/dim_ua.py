@@ -9,7 +9,7 @@ The probe sees the chart with the highest membership.
 """
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal
 
 import torch
 from torch import Tensor
@@ -20,7 +20,6 @@ from manicap.algorithms.base import (
     LossOutput,
     Method,
     MethodContext,
-    PresetName,
     Settings,
     detached,
     encode_times,
@@ -47,8 +46,8 @@ class DIMUASettings(PairSettings):
     """What the global term predicts from: the mean of the charts, or their mean weighted by the membership."""
 
     @classmethod
-    def preset(cls, name: PresetName) -> Self:
-        return cls() if name == "paper" else cls(units=512)
+    def beyond_the_paper(cls) -> dict[str, Any]:
+        return super().beyond_the_paper() | {"units": 512}
 
 
 @dataclass(frozen=True)

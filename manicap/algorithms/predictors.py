@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import torch
 from torch import Tensor, nn
@@ -24,6 +24,10 @@ class PairSettings(FrameSettings):
     """Predict the next frame from this one, or also this one from the next, by the same score functions."""
     horizon: Annotated[int, Range(1, 100)] = 1
     """Predict up to this many steps away; a sample has one frame more."""
+
+    @classmethod
+    def beyond_the_paper(cls) -> dict[str, Any]:
+        return super().beyond_the_paper() | {"directions": "both", "horizon": 2}
 
     @property
     def predicting_frames(self) -> int:

@@ -37,13 +37,18 @@ Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 
 
+NONE = "none"
+"""A None in a file, where leaving the field out would mean its default."""
+
+
 def to_dict(config: Any) -> dict[str, Any]:
-    """Plain nested dict; None fields are omitted, because TOML has no null."""
+    """Plain nested dict. TOML has no null: a None that is the default is omitted, another one is written as "none"."""
 
     def plain(value: Any) -> Any:
         if dataclasses.is_dataclass(value):
-            fields = ((field.name, getattr(value, field.name)) for field in dataclasses.fields(value))
-            return {name: plain(item) for name, item in fields if item is not None}
+            fields = [(field, getattr(value, field.name)) for field in dataclasses.fields(value)]
+            kept = [(field, item) for field, item in fields if item is not None or field.default is not None]
+            return {field.name: NONE if item is None else plain(item) for field, item in kept}
         if isinstance(value, list | tuple):
             return [plain(item) for item in value]
         if isinstance(value, Path):
@@ -234,6 +239,8 @@ def _convert(hint: Any, value: Any, name: str, problems: list[str]) -> Any:
 
 def _convert_union(options: tuple[Any, ...], value: Any, name: str, problems: list[str]) -> Any:
     """The first option that accepts the value; among several dataclasses, the one whose keys match."""
+    if value == NONE and type(None) in options and str not in options:
+        return None
     attempts: list[list[str]] = []
     for option in options:
         if option is type(None):

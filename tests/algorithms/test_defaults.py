@@ -7,8 +7,12 @@ import pytest
 from manicap.algorithms import METHODS
 from manicap.algorithms.two_view import TwoViewSettings
 
-ST_DIM = {"encoder": "nature", "units": 256}  # arXiv 1906.08226
-ATLAS = {"encoder": "nature", "num_heads": 4, "units": 4096, "unbalance_weight": 0.1}  # arXiv 2405.13848, Table 3
+NATURE = {"encoder": "nature", "input": "scaled"}
+ON_PAIRS = {"directions": "forward", "horizon": 1}
+ONE_HEAD = NATURE | {"units": 256}  # arXiv 1906.08226
+ST_DIM = ONE_HEAD | ON_PAIRS
+# arXiv 2405.13848, Table 3
+ATLAS = NATURE | ON_PAIRS | {"num_heads": 4, "units": 4096, "unbalance_weight": 0.1}
 # arXiv 2405.13848, Table 5: ResNet-50, heads of one hidden layer of 2048; one of 2048 units, or eight of 256.
 PLAIN = {
     "encoder": "resnet50",
@@ -26,14 +30,15 @@ VICREG = {"invariance_weight": 25.0, "variance_weight": 25.0, "covariance_weight
 TICO = {"covariance_weight": 8.0, "covariance_decay": 0.9, "momentum": 0.99}  # arXiv 2206.10698
 
 DEFAULTS = {
-    "dim-c+": {"encoder": "nature", "num_heads": 4, "units": 4096, "hidden_units": 2048, "epsilon": 0.0005},
+    "dim-c+": NATURE | ON_PAIRS | {"num_heads": 4, "units": 4096, "hidden_units": 2048, "epsilon": 0.0005},
     "dim-uac+": ATLAS | {"target": "mean", "epsilon": 0.0005, "target_ratio": None},
     "dim-ua": ATLAS | {"target": "mean"},
     "dim-ua-weighted": ATLAS | {"target": "membership"},
-    **dict.fromkeys(("st-dim", "pixel-pred", "dim", "jsd-st-dim", "global-t-dim", "supervised", "random-cnn"), ST_DIM),
-    "cpc": ST_DIM
+    **dict.fromkeys(("st-dim", "jsd-st-dim", "global-t-dim"), ST_DIM),
+    **dict.fromkeys(("pixel-pred", "dim", "supervised", "random-cnn"), ONE_HEAD),
+    "cpc": ONE_HEAD
     | {"sequence_frames": 100, "context_units": 256, "context_layers": 2, "first_step": 1, "step_stride": 4},
-    "vae": ST_DIM | {"beta": 1.0},
+    "vae": ONE_HEAD | {"beta": 1.0},
     "majority": {"encoder": "nature"},
     "simclr": PLAIN | {"temperature": 0.5},
     "simclr-c+": C_PLUS | {"temperature": 0.5},
@@ -53,9 +58,18 @@ DEFAULTS = {
 }
 # A quarter of the width of everything, but no head of fewer than 256 units.
 QUICK_IMAGES = {"encoder": "resnet18", "stem": "stl10", "encoder_width": 16, "hidden_units": 512}
-QUICK = {
-    **{key: {"units": 512} for key in ("dim-c+", "dim-uac+", "dim-ua", "dim-ua-weighted")},
-    "cpc": {"sequence_frames": 16, "step_stride": 2},
+# docs/training.md
+STANDARDISED = {"input": "standardised"}
+BOTH_WAYS = STANDARDISED | {"directions": "both", "horizon": 2}
+STANDARD = {
+    **dict.fromkeys(("st-dim", "jsd-st-dim", "global-t-dim"), BOTH_WAYS),
+    **dict.fromkeys(("dim-ua", "dim-ua-weighted", "dim-uac+"), BOTH_WAYS | {"units": 512}),
+    "dim-c+": BOTH_WAYS | {"units": 512, "hidden_units": 512},
+    **dict.fromkeys(("pixel-pred", "dim", "supervised", "random-cnn", "vae", "cpc"), STANDARDISED),
+    **{name: {"encoder": "resnet18"} for name, method in METHODS.items() if method.kind == "views"},
+}
+QUICK = STANDARD | {
+    "cpc": STANDARDISED | {"sequence_frames": 16, "step_stride": 2},
     **dict.fromkeys(("simclr", "barlow-twins", "vicreg", "tico"), QUICK_IMAGES | {"units": 512}),
     **dict.fromkeys(("simclr-c+", "simclr-ua", "barlow-twins-c+", "vicreg-c+", "tico-c+", "mmcr"), QUICK_IMAGES),
     "byol": QUICK_IMAGES | {"units": 512, "predictor_units": 512},
@@ -77,16 +91,14 @@ def test_defaults_and_the_paper_preset_are_the_papers(name):
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_the_quick_preset_is_narrower_and_else_the_papers(name):
+def test_the_quick_preset_is_narrower_sees_frames_standardised_and_predicts_both_ways(name):
     expected = DEFAULTS[name] | QUICK.get(name, {})
     assert chosen(METHODS[name].settings_type.preset("quick"), expected) == expected
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_the_standard_preset_is_narrower_heads_on_atari_and_resnet_18_on_images(name):
-    changed = {"encoder": "resnet18"} if METHODS[name].kind == "views" else {}
-    changed |= {"units": 512} if name.startswith(("dim-c", "dim-ua")) else {}
-    expected = DEFAULTS[name] | changed
+def test_the_standard_preset_is_that_of_quick_on_atari_and_resnet_18_on_images(name):
+    expected = DEFAULTS[name] | STANDARD.get(name, {})
     assert chosen(METHODS[name].settings_type.preset("standard"), expected) == expected
 
 

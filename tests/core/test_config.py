@@ -37,6 +37,20 @@ def test_none_survives_toml_by_absence(tmp_path):
     assert read_toml(tmp_path / "c.toml", Outer).limit is None
 
 
+def test_a_none_that_is_not_the_default_survives_a_file(tmp_path):
+    @dataclass(frozen=True)
+    class Patient:
+        patience: int | None = 15
+        name: str | None = "none"
+
+    write_toml(tmp_path / "c.toml", Patient(patience=None))
+    assert read_toml(tmp_path / "c.toml", Patient) == Patient(patience=None)
+    assert read_toml(tmp_path / "c.toml", Patient).name == "none"  # text stays text
+    assert config_hash(Patient(patience=None)) != config_hash(Patient())
+    with pytest.raises(UserError, match="patience must be int, got 'never'"):
+        from_dict(Patient, {"patience": "never"})
+
+
 def test_the_hash_depends_on_values_and_not_on_the_order_of_keys():
     one = from_dict(Outer, {"game": "pong", "steps": 3})
     assert config_hash(one) == config_hash(from_dict(Outer, {"steps": 3, "game": "pong"}))

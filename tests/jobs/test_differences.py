@@ -97,9 +97,11 @@ def test_a_quick_run_is_told_in_words():
     quick = result(atari_preset("quick", "breakout", "dim-c+"), preset_evaluation("quick"))
     found = differences_from_paper(quick, 1)
     for part in (
-        "12,000 frames of play, not 100,000",
+        "20,000 frames of play, not 100,000",
         "600 training steps, not up to 100 epochs",
-        "weights best, not last",
+        "input standardised, not scaled",
+        "learning rate 0.001, not 0.0003",
+        "patience none, not 15",
         "units 512, not 4096",
         "pretraining protocol fixed, not reference",
         "probed on 12,000 frames, not 50,000",

@@ -5,6 +5,7 @@ from typing import Any, Literal
 
 from manicap.algorithms import find_method
 from manicap.algorithms.base import PresetName
+from manicap.algorithms.predictors import PairSettings
 from manicap.atari.annotations import ANNOTATION_SETS, sets_with
 from manicap.atari.games import find_game
 from manicap.atari.protocol import ProtocolName
@@ -86,12 +87,27 @@ class AtariConfig(RunConfig, Play):  # the fields of the last base come first
         return StoreConfig(self.game, self.collect_steps, self.seed, "pretrain", self.lanes)
 
 
+ON_PAIRS = {
+    "batch_size": 48,
+    "learning_rate": 1e-3,
+    "schedule": "cosine",
+    "warmup_steps": 50,
+    "patience": None,
+    "weights": "last",
+}
+"""How quick and standard train methods on pairs of frames, as found in docs/training.md. A batch of 48 samples of three
+frames has about as many frames as 64 pairs; a learning rate that falls to 0 must not be stopped on the way."""
+
+
 def atari_preset(name: PresetName, game: str, method: str) -> AtariConfig:
     """quick: minutes on two cores. standard: an hour. paper: exactly Tables 3 and 4 of arXiv 2405.13848."""
     settings = find_method_for("atari", method).settings_type.preset(name)
     common: dict[str, Any] = {"game": game, "method": method, "settings": settings}
+    if name == "paper":
+        return AtariConfig(**common)
+    on_pairs = isinstance(settings, PairSettings)
+    if on_pairs:
+        common |= ON_PAIRS
     if name == "quick":
-        return AtariConfig(**common, collect_steps=12_000, max_steps=500)
-    if name == "standard":
-        return AtariConfig(**common, collect_steps=50_000, max_steps=12_000)
-    return AtariConfig(**common)
+        return AtariConfig(**common, collect_steps=20_000, max_steps=700 if on_pairs else 500)
+    return AtariConfig(**common, collect_steps=50_000, max_steps=12_000)

@@ -1,0 +1,113 @@
+"""What training is worth: docs/results/training.csv and the tables of docs/probing.md and docs/training.md.
+
+    python docs/scripts/training.py runs
+
+Reads the results of the grids `probing-labels` and `training` from the directory of their runs, which the two share.
+Each encoder stands beside its own untrained network, and beside the untrained network that sees pixels / 255: what
+another input does for both is no gain of training.
+"""
+
+import csv
+import math
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+
+from manicap.atari.games import find_game
+from manicap.domains.result import RunResult
+from manicap.probing.reading import Reading
+from manicap.probing.state_result import ENCODER
+
+OUTPUT = Path(__file__).parent.parent / "results" / "training.csv"
+UNTRAINED, PLAIN, COUNTS = "untrained", "untrained, pixels / 255", (50, 200)
+Row = dict[str, str]
+
+
+def results_in(runs_dir: Path) -> list[RunResult]:
+    found = (RunResult.read(path) for path in sorted(runs_dir.glob("*/results/*.json")))
+    return [result for result in found if result.evaluation.probe == "ridge"]
+
+
+def column(result: RunResult) -> str:
+    """`dim-c+`, or `dim-c+, quick`"""
+    plain = getattr(result.config.settings, "input", "scaled") == "scaled"
+    return result.method if plain else f"{result.method}, quick"
+
+
+def plain_floors(results: Iterable[RunResult]) -> dict[tuple[str, int], Reading]:
+    """By game and seed: the curves of the untrained network that sees pixels / 255."""
+    floors = {}
+    for result in results:
+        if "quick" not in column(result):
+            floors[result.subject, result.seed] = result.evaluation.readings[UNTRAINED]
+    return floors
+
+
+def mean_score(reading: Reading, count: int) -> float:
+    """Mean over draws and variables, as far as the labels go."""
+    place = reading.counts.index(count)
+    scores = reading.scores(tuple(reading.curves))[:, place]
+    return float(np.nanmean(scores, 0).clip(0).mean())
+
+
+def row_of(result: RunResult, floors: dict[tuple[str, int], Reading]) -> Row:
+    evaluation = result.evaluation
+    ours, own = (evaluation.readings[name] for name in (ENCODER, UNTRAINED))
+    plain = floors.get((result.subject, result.seed))
+    row = {"game": result.subject, "training": column(result), "seed": str(result.seed)}
+    row |= {"steps": str(result.training.steps)}
+    for count in (*COUNTS, ours.counts[-1]):
+        name = "all" if count == ours.counts[-1] else str(count)
+        row |= {f"score {name}": f"{mean_score(ours, count):.4f}", f"own {name}": f"{mean_score(own, count):.4f}"}
+        row[f"plain {name}"] = "" if plain is None else f"{mean_score(plain, count):.4f}"
+    row |= {"f1": f"{evaluation.f1:.4f}", "own f1": f"{evaluation.floors[UNTRAINED].f1:.4f}"}
+    if plain is not None:
+        evaluation.readings[PLAIN] = plain
+    for name, floor in (("own", UNTRAINED), ("plain", PLAIN)):
+        saved = evaluation.saved[floor].overall if floor in evaluation.readings else None
+        row[f"saved {name}"] = "" if saved is None else f"{saved.factor:.3f}"
+        row[f"saved {name} low"] = "" if saved is None or saved.low is None else f"{saved.low:.3f}"
+        row[f"saved {name} high"] = "" if saved is None or saved.high is None else f"{saved.high:.3f}"
+        row[f"saved {name} bound"] = "" if saved is None else saved.bound
+    return row
+
+
+def write_table(rows: list[Row]) -> None:
+    heads = ("game", "training", "50 labels", "200", "all", "exact F1", "labels saved", "beside pixels / 255")
+    print("| " + " | ".join(heads) + " |\n" + "|---" * len(heads) + "|")
+    for row in rows:
+        scores = [f"{float(row[f'score {n}']):.2f} ({float(row[f'own {n}']):.2f})" for n in ("50", "200", "all")]
+        f1 = f"{float(row['f1']):.3f} ({float(row['own f1']):.3f})"
+        cells = [find_game(row["game"]).title, row["training"], *scores, f1, factor(row, "own"), factor(row, "plain")]
+        print("| " + " | ".join(cells) + " |")
+    for training in dict.fromkeys(row["training"] for row in rows):
+        chosen = [row for row in rows if row["training"] == training]
+        for floor in ("own", "plain"):
+            known = [math.log(float(row[f"saved {floor}"])) for row in chosen if row[f"saved {floor}"]]
+            if known:
+                print(f"{training}, beside {floor}: {math.exp(sum(known) / len(known)):.2f} x over {len(known)} runs")
+
+
+def factor(row: Row, floor: str) -> str:
+    if not row[f"saved {floor}"]:
+        return ""
+    sign = {"at least": "≥ ", "at most": "≤ "}.get(row[f"saved {floor} bound"], "")
+    low, high = (float(row[f"saved {floor} {end}"] or "nan") for end in ("low", "high"))
+    return f"{sign}{float(row[f'saved {floor}']):.1f} [{low:.1f}, {high:.1f}]"
+
+
+def main(runs_dir: Path) -> None:
+    results = results_in(runs_dir)
+    floors = plain_floors(results)
+    rows = sorted((row_of(result, floors) for result in results), key=lambda row: tuple(row.values())[:3])
+    with OUTPUT.open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+    write_table(rows)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
