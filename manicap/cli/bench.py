@@ -1,7 +1,9 @@
-"""Commands of grids: bench plan, bench run, bench status, report."""
+"""Commands of grids: bench plan, bench run, bench search, bench status, report."""
 
+import math
 import sys
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -14,6 +16,8 @@ from manicap.bench.cell import Job, Outcome, damage_notes, is_done, run_cell
 from manicap.bench.executors import ExecutorName, make_executor, run_grid
 from manicap.bench.grid import Grid, read_grid
 from manicap.bench.plan import plan_grid
+from manicap.bench.scores import RunScore, gather_scores
+from manicap.bench.search import FEW_LABELS, SHARES, Rung, search_grid
 from manicap.bench.status import grid_status
 from manicap.core.errors import Failure
 from manicap.core.paths import DATA_DIR, REPORTS_DIR, RUNS_DIR
@@ -109,6 +113,69 @@ def run(
     _report(loaded, runs_dir, out)
     if summary.failed:
         raise Failure(f"{len(summary.failed)} runs failed; 'manicap bench status {grid}' says why")
+
+
+def search(
+    grid: GridPath,
+    metric: str = FEW_LABELS,
+    shares: tuple[float, ...] = SHARES,
+    executor: ExecutorName = "serial",
+    workers: Threads | None = None,
+    threads: Threads | None = None,
+    quiet: bool = False,
+    out: Path | None = None,
+    runs_dir: Path = RUNS_DIR,
+    data_dir: Path = DATA_DIR,
+) -> None:
+    """Find the best column of a grid: train all for an eighth of its steps, the better half for a quarter, and so on.
+
+    Columns are compared by their score with 200 labels, mean over datasets and seeds. Stop at any time; rerun the
+    command to resume. The last rung is reported as a grid.
+
+    Which training pays? manicap bench search training-search
+
+    Args:
+        grid: Name of a grid included with manicap, or the path of a file.
+        metric: few_labels (the score with 200 labels), or a metric of the domain: r2, f1, labels_saved, accuracy, ...
+        shares: Shares of the grid's steps, from the first rung to the last.
+        executor: serial, processes (several on this machine) or ray (a cluster).
+        workers: Number of parallel processes; one per core if omitted.
+        threads: CPU threads per run; the grid's, or the cores divided among the workers, if omitted.
+        quiet: Show no progress.
+        out: Directory of the report; reports/NAME-search if omitted.
+        runs_dir: Where runs are kept.
+        data_dir: Where stores are kept.
+    """
+    loaded = read_grid(grid)
+    if threads is not None:
+        execution = replace(loaded.file.execution, threads=threads)
+        loaded = replace(loaded, file=replace(loaded.file, execution=execution))
+    chosen = make_executor(executor, workers, None, loaded.file.execution.gpus)
+    hush, say = quiet or executor != "serial", (lambda line: None) if quiet else _say
+    last = loaded
+
+    def finish(part: Grid) -> Sequence[RunScore]:
+        nonlocal last
+        last = part
+        run_grid(part, chosen, work, runs_dir, data_dir, hush, say)
+        return gather_scores(part, runs_dir).scores
+
+    rung = None
+    for rung in search_grid(loaded, finish, metric, shares):
+        plain_console().print(_rung_table(rung, metric))
+    assert rung is not None
+    print(f"best: {rung.kept[0]}")
+    print(f"report: {write_grid_report(last, runs_dir, out or REPORTS_DIR / f'{loaded.name}-search', say)}")
+
+
+def _rung_table(rung: Rung, metric: str) -> Table:
+    table = Table(title=f"{rung.share:.3g} of the steps", box=SIMPLE_HEAD, pad_edge=False)
+    for name, side in (("column", "left"), ("steps", "right"), (metric, "right"), ("", "left")):
+        table.add_column(name, justify=side, overflow="fold")  # type: ignore[arg-type]
+    for label, score in rung.scores.items():
+        told = "failed" if math.isnan(score) else f"{score:.3f}"
+        table.add_row(label, f"{rung.steps[label]:,}", told, "goes on" if label in rung.kept else "")
+    return table
 
 
 def work(job: Job) -> Outcome:

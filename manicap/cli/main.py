@@ -51,6 +51,7 @@ COMMANDS: dict[str, Command] = {
     "compare": Command("manicap.cli.compare:compare", "Compare runs probed in the same way, with intervals."),
     "bench plan": Command("manicap.cli.bench:plan", "Show the runs of a grid, what is left, and the hours it takes."),
     "bench run": Command("manicap.cli.bench:run", "Finish a grid on this machine or a cluster, and report it."),
+    "bench search": Command("manicap.cli.bench:search", "Find the best column of a grid by successive halving."),
     "bench status": Command("manicap.cli.bench:status", "Show the state of each run of a grid."),
     "report": Command("manicap.cli.bench:report", "Write the tables, figures and page of a grid."),
     "collect": Command("manicap.cli.atari:collect", "Play a game and store its frames and RAM."),
