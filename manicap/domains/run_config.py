@@ -12,7 +12,8 @@ from manicap.core.config import config_hash, from_dict
 from manicap.core.errors import UserError
 from manicap.core.ranges import BatchSize, Count, NonNegative, Positive, Range, Seed, component, shown
 from manicap.domains.base import find_domain
-from manicap.train.schedule import ScheduleName
+
+ScheduleName = Literal["constant", "cosine"]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,9 +6,8 @@ warm-up     times (s + 1) / W            over the first W steps
 """
 
 import math
-from typing import Literal
 
-ScheduleName = Literal["constant", "cosine"]
+from manicap.domains.run_config import ScheduleName
 
 
 def rate_factor(schedule: ScheduleName, warmup_steps: int, step: int, max_steps: int) -> float:
