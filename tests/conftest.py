@@ -1,5 +1,6 @@
 """Stores shared by the whole suite, threads fixed so that bytes can be compared, tests dealt to workers."""
 
+import gc
 import os
 import shutil
 import subprocess
@@ -20,6 +21,10 @@ MEMORY_DISK, ENOUGH_BYTES = Path("/dev/shm"), 8 * 2**30
 if MEMORY_DISK.is_dir() and shutil.disk_usage(MEMORY_DISK).free > ENOUGH_BYTES:
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY_DISK))
 
+# Importing all test modules makes half a million objects that stay: looking through them again and again for garbage
+# took a quarter of the collection of every worker.
+gc.disable()
+
 BOTH_CORES = ("test_ray", "test_executors", "in_browser", "train/test_distributed")
 """Tests of several processes at a time: one worker takes them all, first, so that they do not meet each other."""
 LONG = ("train/test_resume", "jobs/test_run", "train/test_loop", "train/test_image_runs", "campaign/")
@@ -28,6 +33,11 @@ LONG = ("train/test_resume", "jobs/test_run", "train/test_loop", "train/test_ima
 
 def pytest_collection_modifyitems(items):
     items.sort(key=lambda item: (not _is_any(BOTH_CORES, item.nodeid), not _is_any(LONG, item.nodeid)))
+
+
+def pytest_collection_finish():
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.hookimpl(optionalhook=True)
