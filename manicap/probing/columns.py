@@ -45,12 +45,8 @@ class ClassColumns:
         self._used = (self._padding_VK == 0).flatten().nonzero().flatten()
         self._offsets_VK = self._padding_VK + self._multiplicity_VK.log()
         self._share_C = 1 / self._multiplicity_VK.flatten()[self._used]
-
-    @property
-    def variable_of_row(self) -> Tensor:
+        self.variable_of_row = torch.arange(len(sizes)).repeat_interleave(torch.tensor(sizes))
         """[C]"""
-        sizes = torch.tensor([len(found) for found in self.classes])
-        return torch.arange(self.num_variables).repeat_interleave(sizes)
 
     @classmethod
     def from_labels(cls, labels: Labels, unseen: Unseen) -> "ClassColumns":
@@ -99,7 +95,7 @@ class ClassColumns:
         residual_BC = self._residual(log_p_BVK.exp_(), targets_BV)
         if weights_BV is None:
             return losses_BV.sum(0), residual_BC
-        return (losses_BV * weights_BV).sum(0), residual_BC * weights_BV[:, self.variable_of_row]
+        return (losses_BV * weights_BV).sum(0), residual_BC * weights_BV.index_select(1, self.variable_of_row)
 
     def residual(self, logits_BC: Tensor, targets_BV: Tensor) -> Tensor:
         """Only the derivative."""
