@@ -4,6 +4,7 @@ import ctypes
 import os
 import subprocess
 import sys
+from functools import cache
 from typing import Literal
 
 import torch
@@ -46,6 +47,7 @@ with torch.autocast("cpu", torch.bfloat16):
 """
 
 
+@cache
 def cpu_survives_bfloat16() -> bool:
     """Some CPUs advertise instructions that they cannot run, and torch trusts them: let a child process try."""
     return subprocess.run([sys.executable, "-c", _BFLOAT16_TRIAL], capture_output=True).returncode == 0
