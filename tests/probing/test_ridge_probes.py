@@ -35,9 +35,19 @@ def splits():
 
 
 @pytest.fixture(scope="module")
-def reading(splits):
-    train, test = splits
-    return RidgeProbes().fit(train).read(test, VARIABLES)
+def probe(splits):
+    return RidgeProbes().fit(splits[0])
+
+
+@pytest.fixture(scope="module")
+def reading(splits, probe):
+    return probe.read(splits[1], VARIABLES)
+
+
+@pytest.fixture
+def two_draws(monkeypatch):
+    """The first two of the five orders in which frames are labelled: each is fitted on its own."""
+    monkeypatch.setattr("manicap.probing.subsets.DRAWS", 2)
 
 
 def test_a_reading_has_curves_for_every_variable(reading):
@@ -67,15 +77,15 @@ def test_all_labels_give_the_regression_of_scikit_learn(splits, reading):
 
 
 @pytest.mark.parametrize("factor", [0.01, 100])
-def test_the_scale_of_features_does_not_matter(splits, reading, factor):
+def test_the_scale_of_features_does_not_matter(splits, probe, reading, factor, two_draws):
     train, test = (scaled(each, factor) for each in splits)
-    probe = RidgeProbes().fit(train)
-    found = probe.read(test, VARIABLES)
-    np.testing.assert_allclose(found.scores(VARIABLES), reading.scores(VARIABLES), atol=2e-3)
+    other = RidgeProbes().fit(train)
+    found = other.read(test, VARIABLES)
+    np.testing.assert_allclose(found.scores(VARIABLES), reading.scores(VARIABLES)[:2], atol=2e-3)
     assert found.bits == pytest.approx(reading.bits, rel=1e-2)
     assert found.control == pytest.approx(reading.control, abs=2e-3)
-    exact, numbers = probe.decode(test.features)
-    same, expected = RidgeProbes().fit(splits[0]).decode(splits[1].features)
+    exact, numbers = other.decode(test.features)
+    same, expected = probe.decode(splits[1].features)
     assert (exact == same).mean() > 0.99
     np.testing.assert_allclose(numbers, expected, atol=0.05)
 
@@ -83,12 +93,18 @@ def test_the_scale_of_features_does_not_matter(splits, reading, factor):
 def test_the_same_seed_gives_the_same_numbers(splits, reading):
     train, test = splits
     assert RidgeProbes().fit(train).read(test, VARIABLES) == reading
-    assert RidgeProbes(seed=1).fit(train).read(test, VARIABLES) != reading
 
 
-def test_decoding_gives_exact_values_and_regressed_numbers(splits):
+def test_another_seed_labels_other_frames(splits, reading, two_draws):
     train, test = splits
-    exact, numbers = RidgeProbes().fit(train).decode(test.features)
+    found = RidgeProbes(seed=1).fit(train).read(test, VARIABLES)
+    for variable in ("place", "number"):
+        assert found.curves[variable][0][:-1] != reading.curves[variable][0][:-1]
+
+
+def test_decoding_gives_exact_values_and_regressed_numbers(splits, probe):
+    _, test = splits
+    exact, numbers = probe.decode(test.features)
     assert exact.dtype == np.uint8
     assert (exact[:, 2] == test.labels[:, 2]).mean() > 0.9
     assert np.isnan(numbers[:, 2]).all()
@@ -106,7 +122,7 @@ def test_fewer_noise_means_fewer_labels():
 
 
 def test_a_variable_that_is_not_in_the_features_is_not_read():
-    train, test = (make_split(700, seed, unread=(0,)) for seed in (0, 1))
+    train, test = (make_split(300, seed, unread=(0,)) for seed in (0, 1))
     found = RidgeProbes().fit(train).read(test, VARIABLES)
     assert max(score for score in found.curves["place"][0] if score is not None) < 0.1
     assert found.curves["number"][0][-1] > 0.8
