@@ -24,9 +24,14 @@ def short_probe(protocol, seed, quiet):
 
 
 @pytest.fixture(scope="module")
-def evaluation(probe_store):
+def bench(probe_store):
+    return PlayBench(probe_store)
+
+
+@pytest.fixture(scope="module")
+def evaluation(bench):
     floors = {"majority": "majority", "dark": lambda frames: np.zeros((len(frames), 600))}
-    return evaluate(block_contrast, bench=PlayBench(probe_store), probe=short_probe, floors=floors, quiet=True)
+    return evaluate(block_contrast, bench=bench, probe=short_probe, floors=floors, quiet=True)
 
 
 def test_scores_are_those_of_its_predictions(evaluation, probe_store):
@@ -152,9 +157,9 @@ def test_the_same_call_gives_the_same_scores(probe_store, evaluation):
         ({"dataset": "cifar10"}, "give only one of game, bench and dataset"),
     ],
 )
-def test_mistakes_are_named(probe_store, options, message):
+def test_mistakes_are_named(bench, options, message):
     with pytest.raises(UserError, match=message):
-        evaluate(block_contrast, bench=PlayBench(probe_store), quiet=True, **options)
+        evaluate(block_contrast, bench=bench, quiet=True, **options)
 
 
 @pytest.mark.parametrize(
