@@ -8,7 +8,7 @@ from manicap.domains.result import RunResult
 
 QUIET = manicap.Execution(threads=1, quiet=True)
 SMALL = {"game": "pong", "collect_steps": 640, "batch_size": 6, "max_steps": 2, "units": 8}
-EVALUATION = {"probe_steps": 1600}
+EVALUATION = {"probe_steps": 640}
 
 
 def test_a_run_with_everything_from_elsewhere(data_dir, tmp_path, capsys):
@@ -23,6 +23,6 @@ def test_a_run_with_everything_from_elsewhere(data_dir, tmp_path, capsys):
     assert result.evaluation.scores == ours.evaluation.scores
     run_dir = tmp_path / result.config.run_name
     assert manicap.load_encoder(run_dir).width == 8
-    main(f"evaluate {run_dir} --probe tests.plugins:nearest --probe-steps 1600 --data-dir {data_dir}".split())
+    main(f"evaluate {run_dir} --probe tests.plugins:nearest --probe-steps 640 --data-dir {data_dir}".split())
     assert "nearest probe" in capsys.readouterr().out
     assert RunResult.read(Path(run_dir) / "result.json").evaluation == result.evaluation

@@ -20,11 +20,14 @@ from tests.algorithms.small import small_config
 
 @pytest.fixture(scope="module")
 def run(data_dir, tmp_path_factory):
-    """The untrained network, probed with ridge."""
-    evaluation, execution = AtariEvaluationConfig(probe_steps=640, probe="ridge"), Execution(threads=1, quiet=True)
-    return run_job(small_config("random-cnn"), evaluation, (0,), execution, tmp_path_factory.mktemp("runs"), data_dir)[
-        0
-    ]
+    """The untrained network, probed with ridge, its layers by a few frames."""
+    config, evaluation = small_config("random-cnn"), AtariEvaluationConfig(probe_steps=640, probe="ridge")
+    runs_dir, execution = tmp_path_factory.mktemp("runs"), Execution(threads=1, quiet=True)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("manicap.probing.play_bench.LABELS", 60)
+        patch.setattr("manicap.probing.play_bench.TEST_FRAMES", 20)
+        (run_dir,) = run_job(config, evaluation, (0,), execution, runs_dir, data_dir)
+    return run_dir
 
 
 def test_labels_saved_come_first_and_the_metric_is_said(run, data_dir, capsys):

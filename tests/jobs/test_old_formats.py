@@ -41,14 +41,14 @@ def test_files_of_another_format(name, run_dir):
 
 
 def test_a_result_of_another_format_is_measured_again_or_refused(run_dir, data_dir, capsys):
-    main(f"evaluate {run_dir} --probe knn --probe-steps 1600 --data-dir {data_dir}".split())
+    main(f"evaluate {run_dir} --probe knn --probe-steps 640 --data-dir {data_dir}".split())
     [path] = (run_dir / "results").glob("*.json")
     values = json.loads(path.read_text())
     values.pop("checksum")
     write_sealed(path, {**values, "format": values["format"] - 1})
     shutil.copy(path, run_dir / "result.json")
     capsys.readouterr()
-    main(f"evaluate {run_dir} --probe knn --probe-steps 1600 --data-dir {data_dir}".split())
+    main(f"evaluate {run_dir} --probe knn --probe-steps 640 --data-dir {data_dir}".split())
     assert "measuring again: " in capsys.readouterr().err
     with pytest.raises(SystemExit) as stopped:
         main(["compare", str(run_dir), "--data-dir", str(data_dir)])
