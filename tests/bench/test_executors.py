@@ -1,9 +1,9 @@
 """The same grid, whoever computes it, and whatever happens on the way."""
 
 import json
-import multiprocessing
 import shutil
 import threading
+from multiprocessing import forkserver
 from pathlib import Path
 
 import pytest
@@ -18,6 +18,14 @@ from manicap.jobs.probing import result_path
 from manicap.report.grid_report import write_grid_report
 from tests.bench import small_grid as works
 from tests.bench.small_grid import result_files, small_grid
+from tests.train.runner import fork_server
+
+
+@pytest.fixture(scope="module", autouse=True)
+def loaded_once():
+    """All workers fork from a server that has loaded what torch loads with the first optimizer."""
+    fork_server().set_forkserver_preload(["tests.train.runner", "manicap.bench.cell"])
+    forkserver.ensure_running()
 
 
 @pytest.fixture(scope="module")
@@ -202,8 +210,7 @@ def run_small_grid(runs_dir, data_dir, barrier):
 
 
 def test_two_calls_at_once_share_the_work(data_dir, tmp_path):
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["manicap.bench.cell"])
+    context = fork_server()
     barrier = context.Barrier(2)
     calls = [context.Process(target=run_small_grid, args=(tmp_path, data_dir, barrier)) for _ in range(2)]
     for call in calls:
