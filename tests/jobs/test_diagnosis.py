@@ -16,7 +16,7 @@ from manicap.train.loop import pretrain
 from manicap.train.setup import Execution
 from tests.algorithms.small import small_config
 
-CONFIG = AtariDiagnosisConfig(probe_steps=1600, windows=128, window_frames=4, points=10, values=4)
+CONFIG = AtariDiagnosisConfig(probe_steps=640, windows=128, window_frames=4, points=10, values=4)
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +68,7 @@ def test_without_the_training_parts_the_heads_are_said_to_be_gone(runs, data_dir
 def test_the_command_compares_runs(runs, data_dir, capsys):
     flags = [
         "--probe-steps",
-        "1600",
+        "640",
         "--windows",
         "128",
         "--window-frames",
@@ -91,7 +91,7 @@ def test_the_command_compares_runs(runs, data_dir, capsys):
 
 def test_too_few_windows_are_refused_with_a_way_out(runs, data_dir):
     with pytest.raises(UserError, match="fewer --windows or more --probe-steps"):
-        diagnose_run(runs["dim-c+"], AtariDiagnosisConfig(probe_steps=1600, windows=5000), data_dir, quiet=True)
+        diagnose_run(runs["dim-c+"], AtariDiagnosisConfig(probe_steps=640, windows=5000), data_dir, quiet=True)
 
 
 def test_the_pairs_of_a_batch_come_from_different_windows():
@@ -104,10 +104,10 @@ def test_the_pairs_of_a_batch_come_from_different_windows():
 
 
 def test_the_membership_of_a_run_is_drawn_as_a_nerve(runs, data_dir, capsys):
-    features, membership = run_membership(runs["dim-uac+"], 1600, data_dir, quiet=True)
+    features, membership = run_membership(runs["dim-uac+"], 640, data_dir, quiet=True)
     assert len(features) == len(membership) > 100
     assert membership.sum(1) == pytest.approx(np.ones(len(membership)), abs=1e-5)
-    main(["nerve", str(runs["dim-uac+"]), "--data-dir", str(data_dir), "--probe-steps", "1600", "--threads", "1"])
+    main(["nerve", str(runs["dim-uac+"]), "--data-dir", str(data_dir), "--probe-steps", "640", "--threads", "1"])
     assert "Betti numbers 1, 0, 0 at threshold 0.05" in capsys.readouterr().out
     assert (runs["dim-uac+"] / "nerve.svg").read_text().startswith("<?xml")
     assert json.loads((runs["dim-uac+"] / "nerve.json").read_text())["nerve"]["threshold"] == 0.05
@@ -115,6 +115,6 @@ def test_the_membership_of_a_run_is_drawn_as_a_nerve(runs, data_dir, capsys):
 
 def test_a_run_without_charts_has_no_nerve(runs, data_dir, capsys):
     with pytest.raises(SystemExit) as stopped:
-        main(["nerve", str(runs["dim-c+"]), "--data-dir", str(data_dir), "--probe-steps", "1600"])
+        main(["nerve", str(runs["dim-c+"]), "--data-dir", str(data_dir), "--probe-steps", "640"])
     assert stopped.value.code == 2
     assert "no chart membership: it was trained with dim-c+" in capsys.readouterr().err
