@@ -16,7 +16,8 @@ test: $(DEV) browser
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
+	# Bytecode, for the many processes that tests start.
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
 
 # The suite as other CPUs would run it: instruction sets x threads. `make portable PORTABLE='--sets avx2,own tests/losses'`.
 portable: $(DEV) browser

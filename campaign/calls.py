@@ -175,6 +175,7 @@ _ALL = [
     _call("grid again", "bench run grid.toml", "grid serial"),
     _call("grid images", "bench run images.toml", "images.toml, pictures"),
     _call("grid processes", "bench run images.toml --executor processes --workers 2", "images.toml, pictures"),
+    _call("search grid", "bench search grid.toml --metric f1 --shares 0.5 1", "grid serial"),
     _call("status grid", "bench status grid.toml", "grid serial"),
     _call("plan grid", "bench plan grid.toml --threads 1", "grid serial"),
     _call("page grid", "report grid.toml", "grid serial"),

@@ -13,14 +13,18 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import mean
+from typing import Annotated
 
 from manicap.bench.grid import Cell, Grid
 from manicap.bench.scores import RunScore
 from manicap.core.errors import UserError
+from manicap.core.ranges import Range
 from manicap.domains.run_config import RunConfig
 from manicap.probing.labels_saved import AT, comparison_count
 
-SHARES = (1 / 8, 1 / 4, 1 / 2, 1.0)
+Share = Annotated[float, Range(0, 1, above=True)]
+"""Of the steps of a grid."""
+SHARES: tuple[Share, ...] = (1 / 8, 1 / 4, 1 / 2, 1.0)
 FEW_LABELS = "few_labels"
 """The mean score with 200 labels. Labels saved would compare each column with a floor of its own."""
 

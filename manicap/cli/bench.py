@@ -17,7 +17,7 @@ from manicap.bench.executors import ExecutorName, make_executor, run_grid
 from manicap.bench.grid import Grid, read_grid
 from manicap.bench.plan import plan_grid
 from manicap.bench.scores import RunScore, gather_scores
-from manicap.bench.search import FEW_LABELS, SHARES, Rung, search_grid
+from manicap.bench.search import FEW_LABELS, SHARES, Rung, Share, search_grid
 from manicap.bench.status import grid_status
 from manicap.core.errors import Failure
 from manicap.core.paths import DATA_DIR, REPORTS_DIR, RUNS_DIR
@@ -118,7 +118,7 @@ def run(
 def search(
     grid: GridPath,
     metric: str = FEW_LABELS,
-    shares: tuple[float, ...] = SHARES,
+    shares: tuple[Share, ...] = SHARES,
     executor: ExecutorName = "serial",
     workers: Threads | None = None,
     threads: Threads | None = None,

@@ -357,7 +357,7 @@ def test_latex_has_a_row_a_dataset_and_escapes_its_characters(part):
 
 
 def test_differences_from_the_paper_are_said(grid, found):
-    assert "12,000 frames of play, not 100,000" in found.differences
+    assert "20,000 frames of play, not 100,000" in found.differences
     # What a variant changes is its point, not a caveat.
     assert not any("epsilon" in line for line in found.differences)
 

@@ -102,7 +102,8 @@ def start_torchrun(run_name, runs_dir, data_dir, *flags):
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--master-port", str(port)]
-    command += ["-m", "manicap", "pretrain", "--game", "pong", "--method", "dim-c+", "--collect-steps", "640"]
+    command += ["-m", "manicap", "pretrain", "--game", "pong", "--method", "dim-c+", "--preset", "paper"]
+    command += ["--collect-steps", "640"]
     command += [
         "--batch-size",
         "6",
