@@ -26,6 +26,13 @@ def small_config(method, **changes):
     return AtariConfig(**values | {"settings": small_settings(method)} | changes)
 
 
+def like_quick(method, **changes):
+    """The same, trained as quick trains a method on pairs."""
+    settings = replace(small_settings(method), input="standardised", directions="both", horizon=2)
+    schedule = {"learning_rate": 1e-3, "schedule": "cosine", "warmup_steps": 3, "patience": None, "weights": "last"}
+    return small_config(method, **{"settings": settings} | schedule | changes)
+
+
 ATARI = [name for name, method in METHODS.items() if method.kind == "frames"]
 IMAGES = [name for name, method in METHODS.items() if method.kind == "views"]
 TRAINED = [name for name in ATARI if METHODS[name].is_trained]

@@ -2,7 +2,7 @@
 
 import ast
 import inspect
-from dataclasses import fields
+from dataclasses import fields, replace
 from itertools import pairwise
 
 import numpy as np
@@ -20,7 +20,7 @@ from manicap.domains.atari.config import atari_preset
 from manicap.domains.atari.samples import FrameSamples
 from manicap.train.config_file import read_run_config
 from manicap.train.device import cpu_survives_bfloat16
-from tests.algorithms.small import ATARI, TRAINED, small_config, small_settings
+from tests.algorithms.small import ATARI, SMALL, TRAINED, small_config, small_settings
 
 CONTEXT = MethodContext(num_variables=3)
 
@@ -70,6 +70,22 @@ def test_the_loss_is_a_finite_scalar_and_its_parts_add_up(name, make_batch):
         by_hand += float(part.detach())
     assert float(loss.total.detach()) == pytest.approx(by_hand, rel=1e-6)
     assert not any(isinstance(value, torch.Tensor) and value.requires_grad for value in loss.metrics.values())
+
+
+@pytest.mark.parametrize("name", TRAINED)
+def test_every_method_learns_as_quick_trains_it(name, make_batch):
+    """Frames standardised by statistics of the store, both directions and triples where there are pairs."""
+    usual, small = METHODS[name].settings_type.preset("quick"), SMALL.get(name, {"units": 8})
+    statistics = (torch.full((1, 210, 160), 0.3), torch.full((1, 210, 160), 0.2))
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        method = METHODS[name](replace(usual, **small), replace(CONTEXT, pixel_statistics=statistics))
+    assert usual.input == "standardised"
+    assert torch.equal(method.encoder.deviation, statistics[1])
+    loss = method.loss(make_batch(method))
+    loss.total.backward()
+    assert torch.isfinite(loss.total)
+    assert all(bool(parameter.grad.abs().sum() > 0) for parameter in method.encoder.parameters())
 
 
 def test_only_the_supervised_method_needs_labels():
