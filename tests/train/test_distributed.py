@@ -6,6 +6,7 @@ import signal
 import socket
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 import torch
@@ -20,13 +21,21 @@ from tests.train.runner import fork_server, result_bytes, run_to_end
 # Methods whose loss over the global batch the processes compute together: InfoNCE, Jensen-Shannon and capacity.
 COUPLED = ["st-dim", "dim", "global-t-dim", "dim-ua", "dim-uac+", "dim-c+", "cpc", "jsd-st-dim"]
 
+TRIPLES = ", triples"
+"""Behind the name of a method on pairs: predicted both ways, up to two steps."""
+CASES = [*COUPLED, *(f"{name}{TRIPLES}" for name in ("st-dim", "dim-ua", "dim-c+", "global-t-dim")), *IMAGES]
+
 
 def build(name):
     if name in IMAGES:
         # Batch normalisation is each process's own; by its running statistics it treats every image alone.
         return build_small(name).double().eval()
     torch.manual_seed(0)
-    return METHODS[name](small_settings(name), MethodContext((1, 84, 84), num_variables=2)).double()
+    plain = name.removesuffix(TRIPLES)
+    settings = small_settings(plain)
+    if plain != name:
+        settings = replace(settings, directions="both", horizon=2)
+    return METHODS[plain](settings, MethodContext((1, 84, 84), num_variables=2)).double()
 
 
 def make_batch(method, share=slice(None)):
@@ -70,9 +79,7 @@ def over_two_processes(tmp_path_factory):
     context = fork_server()
     results = context.Queue()
     address = f"file://{tmp_path_factory.mktemp('gloo') / 'meeting'}"
-    processes = [
-        context.Process(target=one_of_two, args=(rank, address, [*COUPLED, *IMAGES], results)) for rank in range(2)
-    ]
+    processes = [context.Process(target=one_of_two, args=(rank, address, CASES, results)) for rank in range(2)]
     for process in processes:
         process.start()
     found = results.get(timeout=120)
@@ -82,7 +89,7 @@ def over_two_processes(tmp_path_factory):
     return found
 
 
-@pytest.mark.parametrize("name", [*COUPLED, *IMAGES])
+@pytest.mark.parametrize("name", CASES)
 def test_two_processes_give_the_loss_and_gradients_of_one(name, over_two_processes):
     method = build(name)
     loss, gradients = loss_and_gradients(method, make_batch(method))
