@@ -100,7 +100,7 @@ def test_a_quick_run_is_told_in_words():
         "20,000 frames of play, not 100,000",
         "600 training steps, not up to 100 epochs",
         "input standardised, not scaled",
-        "learning rate 0.001, not 0.0003",
+        "schedule cosine, not constant",
         "patience none, not 15",
         "units 512, not 4096",
         "pretraining protocol fixed, not reference",

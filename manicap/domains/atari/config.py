@@ -89,7 +89,6 @@ class AtariConfig(RunConfig, Play):  # the fields of the last base come first
 
 ON_PAIRS = {
     "batch_size": 48,
-    "learning_rate": 1e-3,
     "schedule": "cosine",
     "warmup_steps": 50,
     "patience": None,
