@@ -1,4 +1,4 @@
-"""What training is worth: docs/results/training.csv and the tables of docs/probing.md and docs/training.md.
+"""What training is worth: docs/results/training.csv, docs/images/training.svg and the table of docs/training.md.
 
     python docs/scripts/training.py runs
 
@@ -13,7 +13,10 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
+import matplotlib
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from manicap.atari.games import find_game
 from manicap.domains.result import RunResult
@@ -21,6 +24,15 @@ from manicap.probing.reading import Reading
 from manicap.probing.state_result import ENCODER
 
 OUTPUT = Path(__file__).parent.parent / "results" / "training.csv"
+FIGURE = Path(__file__).parent.parent / "images" / "training.svg"
+METHOD = "dim-c+"
+LINES = {
+    f"{METHOD}, quick": ("#0a6b52", "-", "DIM-C+ as quick trains it"),
+    f"{METHOD}, quick, untrained": ("#0a6b52", ":", "untrained, standardised frames"),
+    METHOD: ("#b1581f", "-", "DIM-C+ as published, equal seconds"),
+    f"{METHOD}, untrained": ("#b1581f", ":", "untrained, pixels / 255"),
+}
+"""Colour, stroke and name of the curves."""
 UNTRAINED, PLAIN, COUNTS = "untrained", "untrained, pixels / 255", (50, 200)
 Row = dict[str, str]
 
@@ -90,6 +102,42 @@ def write_table(rows: list[Row]) -> None:
                 print(f"{training}, beside {floor}: {math.exp(sum(known) / len(known)):.2f} x over {len(known)} runs")
 
 
+def draw(results: list[RunResult]) -> None:
+    """Label curves of DIM-C+, quick and published, and of their untrained networks, a panel for each game."""
+    chosen = [result for result in results if result.method == METHOD and result.seed == 0]
+    games = sorted({result.subject for result in chosen})
+    matplotlib.rcParams["svg.hashsalt"] = "manicap"
+    figure = Figure(figsize=(10, 5.6), layout="constrained")
+    panels = figure.subplots(2, math.ceil(len(games) / 2), sharex=True, squeeze=False).flatten()
+    for panel, game in zip(panels, games, strict=False):
+        curves = {}
+        for result in chosen:
+            if result.subject == game:
+                readings = result.evaluation.readings
+                curves |= {column(result): readings[ENCODER], f"{column(result)}, untrained": readings[UNTRAINED]}
+        draw_panel(panel, find_game(game).title, curves)
+    for panel in panels[len(games) :]:
+        panel.remove()
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=2, frameon=False)
+    for panel in panels[len(panels) // 2 :]:
+        panel.set_xlabel("labelled frames", fontsize=9)
+    figure.supylabel("mean score over the variables", fontsize=10)
+    figure.savefig(FIGURE, metadata={"Date": None})
+
+
+def draw_panel(panel: Axes, title: str, curves: dict[str, Reading]) -> None:
+    for name, (colour, stroke, label) in LINES.items():
+        if name in curves:
+            scores = [mean_score(curves[name], count) for count in curves[name].counts]
+            panel.plot(curves[name].counts, scores, stroke, color=colour, label=label, linewidth=1.8)
+    panel.set_title(title, fontsize=10, loc="left")
+    panel.set_xscale("log")
+    panel.set_xticks([50, 200, 1000, 5000], ["50", "200", "1,000", "5,000"])
+    panel.minorticks_off()
+    panel.grid(alpha=0.25)
+    panel.spines[["top", "right"]].set_visible(False)
+
+
 def factor(row: Row, floor: str) -> str:
     if not row[f"saved {floor}"]:
         return ""
@@ -107,6 +155,7 @@ def main(runs_dir: Path) -> None:
         writer.writeheader()
         writer.writerows(rows)
     write_table(rows)
+    draw(results)
 
 
 if __name__ == "__main__":
