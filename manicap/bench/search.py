@@ -21,6 +21,7 @@ from manicap.core.errors import UserError
 from manicap.core.ranges import Range
 from manicap.domains.run_config import RunConfig
 from manicap.probing.labels_saved import AT, comparison_count
+from manicap.statistics.scales import LABELS_SAVED
 
 Share = Annotated[float, Range(0, 1, above=True)]
 """Of the steps of a grid."""
@@ -90,7 +91,7 @@ def column_scores(scores: Sequence[RunScore], labels: Sequence[str], num_runs: i
 def _value(score: RunScore, metric: str) -> float:
     if metric != FEW_LABELS:
         value = score.metrics[metric]
-        return math.log(value) if metric == "labels_saved" else value
+        return math.log(value) if metric == LABELS_SAVED else value
     curve = score.labels.get("encoder")
     if not curve:
         raise UserError(f"the probe {score.probe} has no label curves; choose another metric than {FEW_LABELS}")

@@ -102,10 +102,7 @@ def run(
         runs_dir: Where runs are kept.
         data_dir: Where stores are kept.
     """
-    loaded = read_grid(grid)
-    changes = {name: value for name, value in (("threads", threads), ("gpus", gpus)) if value is not None}
-    execution = replace(loaded.file.execution, **changes)  # type: ignore[arg-type]
-    loaded = replace(loaded, file=replace(loaded.file, execution=execution))
+    loaded = _executed_with(read_grid(grid), threads=threads, gpus=gpus)
     chosen = make_executor(executor, workers, address, loaded.file.execution.gpus)
     hush = quiet or executor != "serial"
     summary = run_grid(loaded, chosen, work, runs_dir, data_dir, hush, (lambda line: None) if quiet else _say)
@@ -146,10 +143,7 @@ def search(
         runs_dir: Where runs are kept.
         data_dir: Where stores are kept.
     """
-    loaded = read_grid(grid)
-    if threads is not None:
-        execution = replace(loaded.file.execution, threads=threads)
-        loaded = replace(loaded, file=replace(loaded.file, execution=execution))
+    loaded = _executed_with(read_grid(grid), threads=threads)
     chosen = make_executor(executor, workers, None, loaded.file.execution.gpus)
     hush, say = quiet or executor != "serial", (lambda line: None) if quiet else _say
     last = loaded
@@ -166,6 +160,13 @@ def search(
     assert rung is not None
     print(f"best: {rung.kept[0]}")
     print(f"report: {write_grid_report(last, runs_dir, out or REPORTS_DIR / f'{loaded.name}-search', say)}")
+
+
+def _executed_with(grid: Grid, **changes: float | None) -> Grid:
+    """The grid with what was asked for in the place of its own execution settings."""
+    asked = {name: value for name, value in changes.items() if value is not None}
+    execution = replace(grid.file.execution, **asked)  # type: ignore[arg-type]
+    return replace(grid, file=replace(grid.file, execution=execution))
 
 
 def _rung_table(rung: Rung, metric: str) -> Table:
