@@ -6,7 +6,7 @@ DEV    := $(VENV)/.dev
 # No extra quiet or colour settings here: what pip says on a failure is what the user needs.
 PIP    := $(BIN)/python -m pip --disable-pip-version-check
 
-.PHONY: run test portable mutants campaign bench browser clean
+.PHONY: run test types suite portable mutants campaign bench browser clean
 
 # The main job: collect Pong, train DIM-C+ without labels, probe it, show the result page.
 run: $(DEV)
@@ -15,9 +15,14 @@ run: $(DEV)
 test: $(DEV) browser
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(MAKE) --no-print-directory --jobs 2 types suite
+
+types:
 	$(BIN)/mypy
-	# Bytecode, for the many processes that tests start.
-	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
+
+# With bytecode, for the many processes that tests start; some tests wait for them, so that two cores serve four workers.
+suite:
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder
 
 # The suite as other CPUs would run it: instruction sets x threads. `make portable PORTABLE='--sets avx2,own tests/losses'`.
 portable: $(DEV) browser

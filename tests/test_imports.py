@@ -10,7 +10,9 @@ PACKAGE = Path(__file__).parent.parent / "manicap"
 # asks of any domain; the domains themselves come after all that they use.
 ORDER = [
     "core",
+    "play",
     "atari",
+    "environments",
     "images",
     "nn",
     "losses",
@@ -29,7 +31,14 @@ ORDER = [
     "cli",
     "library",
 ]
-SIBLINGS = [{"nn", "losses"}, {"domains/atari", "domains/images"}, {"cli", "library"}, {"atari", "images"}]
+SIBLINGS = [
+    {"nn", "losses"},
+    {"domains/atari", "domains/images"},
+    {"cli", "library"},
+    {"atari", "images"},
+    {"atari", "environments"},
+    {"environments", "images"},
+]
 """Places that do not know each other."""
 KNOW_NO_DOMAIN = ("jobs", "bench", "report", "cli")
 """They ask for a domain by name: `find_domain(config.domain)`."""
