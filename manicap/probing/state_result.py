@@ -8,9 +8,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from manicap.atari.annotations import CATEGORIES
 from manicap.core.arrays import read_arrays, write_arrays
 from manicap.domains.evaluation import Evaluation, TargetKind
+from manicap.play.categories import in_order
 from manicap.probing.curve_result import ENCODER, UNTRAINED, CurveEvaluation
 from manicap.probing.metrics import Labels, Scores
 from manicap.probing.state_text import state_text
@@ -33,6 +33,8 @@ class StatePredictions:
     """uint8 [n, V]: exact values."""
     numbers: NDArray[np.float32] | None = None
     """[n, V]: places and numbers as regressed, NaN for names; None for a probe that does not regress."""
+    values: NDArray[np.float64] | None = None
+    """[n, V]: true places and numbers in their own units; None if the labels are."""
 
     @property
     def shown(self) -> Labels:
@@ -80,7 +82,7 @@ class StateEvaluation(CurveEvaluation):
     @property
     def variables(self) -> tuple[str, ...]:
         """The variables that count, once each, in the order of the categories."""
-        found = (name for category in CATEGORIES for name in self.categories.get(category, ()))
+        found = (name for category in in_order(self.categories) for name in self.categories[category])
         return tuple(dict.fromkeys(found))
 
     def knowing_nothing(self, variable: str) -> float:

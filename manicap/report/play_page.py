@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 
-from manicap.atari.annotations import CATEGORIES
 from manicap.atari.games import find_game
 from manicap.atari.integrity import open_store
 from manicap.atari.positions import AxisMap, estimate_positions
@@ -14,6 +13,7 @@ from manicap.atari.store import Store, store_path
 from manicap.core.config import to_dict
 from manicap.core.files import atomic_write
 from manicap.domains.result import RunResult
+from manicap.play.categories import in_order
 from manicap.probing.curve_result import UNTRAINED
 from manicap.probing.metrics import Score as MeasuredScore
 from manicap.probing.metrics import Scores
@@ -93,7 +93,7 @@ def write_play_page(run_dir: Path, data_dir: Path) -> Path:
 
 
 def _categories(evaluation: StateEvaluation) -> list[str]:
-    return sorted(evaluation.categories, key=CATEGORIES.index)
+    return in_order(evaluation.categories)
 
 
 def _shown(score: MeasuredScore, with_error: bool) -> Score:

@@ -12,12 +12,12 @@ import torch
 from manicap.algorithms import METHODS, find_method
 from manicap.algorithms.base import Batch, MethodContext
 from manicap.algorithms.cpc import CPCSettings
-from manicap.atari.protocol import FIXED
-from manicap.atari.splits import Part
 from manicap.core.config import write_toml
 from manicap.core.errors import UserError
 from manicap.domains.atari.config import atari_preset
-from manicap.domains.atari.samples import FrameSamples
+from manicap.domains.play.samples import FrameSamples
+from manicap.play.protocol import FIXED
+from manicap.play.splits import Part
 from manicap.train.config_file import read_run_config
 from manicap.train.device import cpu_survives_bfloat16
 from tests.algorithms.small import ATARI, SMALL, TRAINED, small_config, small_settings
