@@ -93,7 +93,8 @@ class FrameSettings(Settings):
 
     input: InputName = "scaled"
     """What the encoder sees: pixels / 255 (scaled), minus the mean frame (centred), over each pixel's deviation
-    (standardised). The statistics are those of the frames that it learns from, and are saved with it."""
+    (standardised), or scaled and standardised side by side (both). The statistics are those of the frames that it
+    learns from, and are saved with it."""
 
     @classmethod
     def preset(cls, name: PresetName) -> Self:
@@ -102,13 +103,18 @@ class FrameSettings(Settings):
     @classmethod
     def beyond_the_paper(cls) -> dict[str, Any]:
         """What quick and standard change, as found in docs/training.md."""
-        return {"input": "standardised"}
+        return {"input": "both"}
+
+    @property
+    def needs_pixel_statistics(self) -> bool:
+        return self.input != "scaled"
 
     def build_encoder(self, context: MethodContext) -> Encoder:
-        encoder = super().build_encoder(context)
+        channels, height, width = context.input_shape
+        encoder = ENCODERS[self.encoder](channels * (2 if self.input == "both" else 1), height, width)
         if self.input == "scaled":
             return encoder
-        normalised = NormalisedInput(encoder)
+        normalised = NormalisedInput(encoder, channels)
         if context.pixel_statistics is not None:
             normalised.set_statistics(context.pixel_statistics, self.input)
         return normalised

@@ -35,7 +35,7 @@ class StoreData:
 
     def _pixel_statistics(self) -> tuple[Tensor, Tensor] | None:
         """Mean and deviation of every pixel in [0, 1], from frames of the training split, if the method asks."""
-        if getattr(self.config.settings, "input", "scaled") == "scaled":
+        if not getattr(self.config.settings, "needs_pixel_statistics", False):
             return None
         rows = pretrain_splits(self.store, self.protocol, self.config.seed).train.rows
         rows = rows[np.linspace(0, len(rows) - 1, min(len(rows), STATISTICS_FRAMES)).astype(np.int64)]
