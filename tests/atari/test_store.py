@@ -290,7 +290,9 @@ def test_what_is_written_while_a_store_is_hashed_is_noticed_next_time(store_copy
     def hash_and_write(path, start, stop):
         digest = hash_slice(path, start, stop)
         if path.name == "frames.zst" and stop == len(content):  # hashed, and only then damaged
-            path.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+            with path.open("r+b") as file:  # in place: other slices are being hashed
+                file.seek(-1, os.SEEK_END)
+                file.write(bytes([content[-1] ^ 1]))
         return digest
 
     monkeypatch.setattr(integrity, "sha256_slice", hash_and_write)
