@@ -10,17 +10,9 @@ A data directory may be a URL (`manicap.core.remote`): then the store is downloa
 otherwise.
 """
 
-import contextlib
-import json
 import os
-import queue
 import shutil
-import signal
-import subprocess
 import sys
-import threading
-from collections.abc import Callable
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any
 
@@ -28,18 +20,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manicap.atari.emulator import RAM_SIZE
-from manicap.atari.integrity import open_store, write_stamps
+from manicap.atari.integrity import open_store
 from manicap.atari.lane_worker import Policy, play_lane
-from manicap.atari.leavings import building_path, lock_path, remove_leavings, remove_leavings_if_idle
+from manicap.atari.leavings import remove_leavings, remove_leavings_if_idle
 from manicap.atari.ram import write_ram
 from manicap.atari.remote import check_writable, fetch_store, keep_uploaded
 from manicap.atari.screens import NUM_PAIRS, SHADES
-from manicap.atari.store import EPISODE, STEP, Store, StoreConfig, store_path, write_manifest
+from manicap.atari.store import EPISODE, FILES, FORMAT, STEP, Store, StoreConfig, store_path, write_manifest
 from manicap.core.config import check_config, to_dict
 from manicap.core.errors import Failure, UserError, refused_by_system
 from manicap.core.files import exclusive_lock, publish_directory, require_space
 from manicap.core.progress import Tracker
 from manicap.core.remote import Remote, local_directory, remote_of
+from manicap.play.integrity import write_stamps
+from manicap.play.leavings import building_path, lock_path
+from manicap.play.workers import LaneDied, play_in_processes
 
 BYTES_PER_STEP = 2500
 """More than any game takes; what is free is compared before anything is played."""
@@ -133,7 +128,7 @@ def _build(config: StoreConfig, final: Path, workers: int, policy: Policy | None
                     play_lane(config, lane, scratch, policy, tracker.advance)
         num_episodes = join_lanes(config, scratch)
         write_manifest(scratch, config, num_episodes)
-        write_stamps(scratch)
+        write_stamps(scratch, FILES[FORMAT])
         publish_directory(scratch, final)
     except BaseException:
         shutil.rmtree(scratch, ignore_errors=True)
@@ -169,69 +164,13 @@ def join_lanes(config: StoreConfig, directory: Path) -> int:
 
 
 def _play_in_processes(config: StoreConfig, directory: Path, num_workers: int, tracker: Tracker) -> None:
-    """Run `num_workers` processes, each fed the next lane by a thread; the first failure ends all of them."""
-    lanes: queue.SimpleQueue[int] = queue.SimpleQueue()
-    for lane in range(config.lanes):
-        lanes.put(lane)
-    guard = threading.Lock()
-
-    def report(rows: int) -> None:
-        with guard:
-            tracker.advance(rows)
-
-    workers = [_Worker(config, directory) for _ in range(min(num_workers, config.lanes))]
-    pool = ThreadPoolExecutor(len(workers))
+    job = {"config": to_dict(config), "directory": str(directory)}
     try:
-        futures = [pool.submit(worker.play_all, lanes, report) for worker in workers]
-        done, _ = wait(futures, return_when=FIRST_EXCEPTION)
-        for future in done:
-            future.result()
-    finally:
-        for worker in workers:
-            worker.process.kill()
-        pool.shutdown(wait=True)
-        for worker in workers:
-            worker.process.communicate()
-
-
-class _Worker:
-    """A `lane_worker` process and the conversation with it."""
-
-    def __init__(self, config: StoreConfig, directory: Path) -> None:
-        job = json.dumps({"config": to_dict(config), "directory": str(directory)})
-        # -P: a user's file that is named like a module, in the current directory, must not be imported.
-        command = [sys.executable, "-P", "-m", "manicap.atari.lane_worker", job]
-        pipe = subprocess.PIPE
-        self.process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True, bufsize=1)
-        self.game = config.game
-
-    def play_all(self, lanes: "queue.SimpleQueue[int]", report: Callable[[int], None]) -> None:
-        while True:
-            try:
-                lane = lanes.get_nowait()
-            except queue.Empty:
-                return
-            self._play(lane, report)
-
-    def _play(self, lane: int, report: Callable[[int], None]) -> None:
-        assert self.process.stdin is not None
-        assert self.process.stdout is not None
-        assert self.process.stderr is not None
-        with contextlib.suppress(BrokenPipeError):  # a dead worker is explained below
-            self.process.stdin.write(f"{lane}\n")
-        for line in self.process.stdout:
-            match line.split(" ", 2):
-                case ["done\n"]:
-                    return
-                case ["error", number, reason]:
-                    raise OSError(int(number), f"lane {lane}: {reason.strip()}")
-                case [rows]:
-                    report(int(rows))
-        code = self.process.wait()
-        cause = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"failed with exit code {code}"
-        complaint = self.process.stderr.read().strip().splitlines()[-1:]
-        reason = "".join(f" ({line})" for line in complaint)
-        raise CollectionError(f"lane {lane} of {self.game} {cause}{reason}; nothing was kept: collect it again")
+        play_in_processes("manicap.atari.lane_worker", job, range(config.lanes), num_workers, tracker.advance)
+    except LaneDied as died:
+        raise CollectionError(
+            f"lane {died.lane} of {config.game} {died.cause}; nothing was kept: collect it again"
+        ) from None
 
 
 def _say_waiting(final: Path, quiet: bool) -> None:

@@ -12,16 +12,18 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from manicap.atari.codec import compressor
 from manicap.atari.collect import BYTES_PER_STEP
 from manicap.atari.integrity import open_store, verify_store
-from manicap.atari.leavings import building_path, lock_path, remove_leavings, remove_leavings_if_idle
+from manicap.atari.leavings import remove_leavings, remove_leavings_if_idle
 from manicap.atari.ram import write_ram
 from manicap.atari.screens import NUM_PAIRS, SHADES, Bytes
-from manicap.atari.store import FILES, FORMAT, MANIFEST, NO_ACTION, STEP, Store, StoreConfig, write_manifest
+from manicap.atari.store import FILES, FORMAT, NO_ACTION, STEP, Store, StoreConfig, write_manifest
 from manicap.core.errors import Failure, UserError, refused_by_system
 from manicap.core.files import exclusive_lock, require_space, sync_directory, sync_file
 from manicap.core.progress import Tracker
+from manicap.play.codec import compressor
+from manicap.play.integrity import MANIFEST
+from manicap.play.leavings import building_path, lock_path
 
 
 def write_gray_store(

@@ -7,29 +7,29 @@ A row takes some 35 us, half to decompress it and half to look up shades. Both r
 that two threads, which pass it to and fro, are no faster than one; decoding can go on beside other work.
 """
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from manicap.atari.codec import decompress
 from manicap.atari.emulator import FRAME_SHAPE
 from manicap.atari.palette import GRAY, RGB
 from manicap.atari.screens import BOTH, SHADES, Bytes, Shades
 from manicap.core.errors import UserError
+from manicap.play.codec import decompress
+from manicap.play.frames import DecodedFrames
 
 PIXELS = FRAME_SHAPE[0] * FRAME_SHAPE[1]
 Rows = NDArray[np.int64]
 
 
-class CompressedFrames:
-    """An array of frames uint8 [N, 210, 160] on disk; indexing decodes."""
+class CompressedFrames(DecodedFrames):
+    """Frames uint8 [N, 210, 160] of a store."""
 
     def __init__(self, path: Path, steps: NDArray[np.void], tables: Bytes) -> None:
-        self.path, self.dtype = path, np.dtype(np.uint8)
-        self.shape = (len(steps), *FRAME_SHAPE)
+        super().__init__((len(steps), *FRAME_SHAPE))
+        self.path = path
         self._offsets, self._sizes = (steps[name].astype(np.int64) for name in ("offset", "size"))
         self._table_of_row = steps["table"].astype(np.int64)
         self._rows = np.arange(len(steps))
@@ -37,37 +37,9 @@ class CompressedFrames:
         self._bytes = np.memmap(path, np.uint8, "r")
         self._content = self._bytes.data  # quicker to slice
 
-    def __len__(self) -> int:
-        return self.shape[0]
-
-    @property
-    def ndim(self) -> int:
-        return len(self.shape)
-
-    @property
-    def nbytes(self) -> int:
-        """Of the frames as an array."""
-        return len(self) * PIXELS
-
     @property
     def has_colour(self) -> bool:
         return not bool((self._table_of_row == SHADES).any())
-
-    def __getitem__(self, key: Any) -> Bytes:
-        """Rows as NumPy takes them: numbers, slices, lists, masks; behind them, numbers and slices: `[rows, 10:20]`."""
-        key, *rest = key if isinstance(key, tuple) and key else (key,)
-        key = slice(None) if key is Ellipsis and not rest else key
-        if key is Ellipsis or key is None or not all(isinstance(each, int | np.integer | slice) for each in rest):
-            raise IndexError("frames are indexed by rows, and behind them by numbers and slices: frames[rows, 10:20]")
-        frames = self.read(key)
-        return frames[(slice(None),) * (frames.ndim - 2) + tuple(rest)]
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
-        found = self[:]
-        return found if dtype is None else found.astype(dtype)
-
-    def __iter__(self) -> Iterator[Bytes]:
-        return (self[row] for row in range(len(self)))
 
     def read(self, key: Any, colour: bool = False) -> Bytes:
         """Frames [..., 210, 160], or [..., 210, 160, 3] in colour (in memory each colour is a plane of its own)."""

@@ -4,9 +4,7 @@ The sealed manifest holds the size and sha256 of every array. Sizes and shapes a
 hashed at the first open and whenever a file has been touched since; `manicap data verify` always hashes.
 """
 
-import json
-from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Mapping
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -15,11 +13,11 @@ import numpy as np
 
 from manicap.atari.emulator import FRAME_SHAPE, RAM_SIZE
 from manicap.atari.screens import NUM_PAIRS
-from manicap.atari.store import EPISODE, FILES, FORMAT, MANIFEST, SLICE_ROWS, STAMPS, STEP, Store
+from manicap.atari.store import EPISODE, FILES, FORMAT, STEP, Store
 from manicap.core.arrays import NOT_AN_ARRAY
 from manicap.core.errors import UserError
-from manicap.core.files import file_stamp, remove_scratch, sha256_slice, sync_file, write_json
 from manicap.core.sealed import read_sealed
+from manicap.play.integrity import MANIFEST, SLICE_ROWS, changed_files, content_faults, size_fault
 
 
 def open_store(path: Path | str) -> Store:
@@ -80,38 +78,12 @@ def _inspect(path: Path, always_hash: bool) -> tuple[Store | None, list[str]]:
     except (KeyError, TypeError, ValueError, UserError):  # all of these mean damage: a sealed manifest has these keys
         return None, [f"{MANIFEST} is {'damaged' if (path / MANIFEST).exists() else 'missing'}"]
 
-    faults = [fault for name, entry in expected.items() if (fault := _size_fault(path / name, entry["bytes"]))]
+    faults = [fault for name, entry in expected.items() if (fault := size_fault(path / name, entry["bytes"]))]
     if faults:
         return None, faults
-    stamps = _stamps(path, store.files)  # before hashing: what is written meanwhile is noticed next time
-    if always_hash or _read_stamps(path) != stamps:
-        faults = _changed_files(path, expected, store)
-        if not faults:
-            write_stamps(path, store.files, stamps)
+    num_rows = len(store) if store.format == FORMAT else None
+    faults = content_faults(path, store.files, always_hash, lambda: changed_files(path, expected, num_rows))
     return store, faults or _array_faults(store)
-
-
-def _size_fault(file: Path, expected: int) -> str | None:
-    if not file.is_file():
-        return f"{file.name} is missing"
-    found = file.stat().st_size
-    return None if found == expected else f"{file.name} has {found} bytes, expected {expected}"
-
-
-def _changed_files(path: Path, expected: Mapping[str, Any], store: Store) -> list[str]:
-    """Hash all slices, on all cores; return one sentence per file that differs from the manifest."""
-    jobs = [(name, *entry, place) for name in expected for place, entry in enumerate(expected[name]["slices"])]
-    with ThreadPoolExecutor() as pool:  # hashing releases the GIL
-        found = pool.map(lambda job: sha256_slice(path / job[0], job[1], job[2]), jobs)
-        wrong = [job for job, sha256 in zip(jobs, found, strict=True) if sha256 != job[3]]
-    sentences: dict[str, str] = {}
-    for name, start, stop, _, place in wrong:
-        where = f"bytes {start} to {stop}"
-        if store.format == FORMAT and len(expected[name]["slices"]) > 1:
-            first = place * SLICE_ROWS
-            where += f", rows {first} to {min(first + SLICE_ROWS, len(store)) - 1}"
-        sentences.setdefault(name, f"{name} has changed (sha256 of {where} is not as in the manifest)")
-    return list(sentences.values())
 
 
 def _array_faults(store: Store) -> list[str]:
@@ -147,25 +119,3 @@ def _array_faults(store: Store) -> list[str]:
         if not np.array_equal(store.index["offset"], np.r_[0, ends[:-1]]) or ends[-1] != size:
             faults.append("the rows in steps.npy do not add up to frames.zst, one after the other")
     return faults
-
-
-def _stamps(path: Path, files: Sequence[str]) -> dict[str, dict[str, int]]:
-    return {name: file_stamp(path / name) for name in (*files, MANIFEST)}
-
-
-def _read_stamps(path: Path) -> Any:
-    try:
-        return json.loads((path / STAMPS).read_bytes())
-    except (OSError, ValueError, RecursionError):
-        return None
-
-
-def write_stamps(path: Path, files: Sequence[str] = FILES[FORMAT], stamps: Any = None) -> None:
-    """Record files just verified, once they are on disk. In a read-only directory every open hashes them instead."""
-    try:
-        remove_scratch(path)
-        for name in (*files, MANIFEST):
-            sync_file(path / name)
-        write_json(path / STAMPS, _stamps(path, files) if stamps is None else stamps)
-    except OSError:
-        return

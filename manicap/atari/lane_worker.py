@@ -17,13 +17,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from manicap.atari.codec import compressor
 from manicap.atari.emulator import RAM_SIZE, Lane
 from manicap.atari.games import find_game
 from manicap.atari.screens import ScreenCoder
 from manicap.atari.store import EPISODE, NO_ACTION, STEP, StoreConfig
 from manicap.core.config import from_dict
 from manicap.core.errors import UserError
+from manicap.play.codec import compressor
 
 BLOCK_ROWS = 128
 """Rows written and reported at a time."""

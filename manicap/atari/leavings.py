@@ -4,7 +4,6 @@ Whoever works on a store holds its lock and begins by removing these; the kernel
 """
 
 import glob
-import os
 import shutil
 from itertools import chain
 from pathlib import Path
@@ -12,16 +11,7 @@ from pathlib import Path
 from manicap.atari.integrity import open_store
 from manicap.atari.store import FILES, Store
 from manicap.core.files import exclusive_lock
-
-
-def lock_path(path: Path) -> Path:
-    """The lock of those who write the store at `path`."""
-    return path.parent / f".{path.name}.lock"
-
-
-def building_path(path: Path) -> Path:
-    """Where this process builds the store that will be at `path`."""
-    return path.parent / f".{path.name}.building-{os.getpid()}"
+from manicap.play.leavings import lock_path
 
 
 def remove_leavings(path: Path) -> None:

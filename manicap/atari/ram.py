@@ -9,11 +9,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from manicap.atari.codec import compressor, decompress, end_of_first
 from manicap.atari.emulator import RAM_SIZE
 from manicap.core.errors import UserError
+from manicap.play.codec import compressor, decompress, end_of_first
+from manicap.play.integrity import SLICE_ROWS
 
-BLOCK_ROWS = 1024
+BLOCK_ROWS = SLICE_ROWS
 LARGEST_BLOCK = 2 * BLOCK_ROWS * RAM_SIZE
 """Bytes that no block exceeds: what cannot be compressed grows by less than a hundredth."""
 

@@ -16,13 +16,14 @@ from typing import Any
 
 from manicap.atari.games import GAMES
 from manicap.atari.integrity import NewerFormat, described_files, verify_store
-from manicap.atari.leavings import building_path, lock_path
-from manicap.atari.store import MANIFEST, Store, StoreConfig, store_path
+from manicap.atari.store import Store, StoreConfig, store_path
 from manicap.core.errors import Failure, UserError
 from manicap.core.files import exclusive_lock, publish_directory, require_space
 from manicap.core.progress import Tracker
 from manicap.core.remote import Advance, Remote, RemoteFailure, has_origin, say_once, write_origin
 from manicap.core.sealed import read_sealed
+from manicap.play.integrity import MANIFEST
+from manicap.play.leavings import building_path, lock_path
 
 KILOBYTE = 1000
 

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.metadata import version
-from itertools import chain, pairwise
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
@@ -30,13 +30,14 @@ from manicap.atari.emulator import FRAME_SHAPE, RAM_SIZE
 from manicap.atari.frames import CompressedFrames
 from manicap.atari.games import GAMES, find_game
 from manicap.atari.labelling import RamLabels
-from manicap.atari.ram import BLOCK_ROWS, block_starts, read_ram
+from manicap.atari.ram import block_starts, read_ram
 from manicap.core.config import config_hash, from_dict, to_dict
 from manicap.core.errors import UserError
-from manicap.core.files import SCRATCH_SUFFIX, sha256_slice
+from manicap.core.files import SCRATCH_SUFFIX
 from manicap.core.ranges import Count, Lanes, Seed
 from manicap.core.remote import ORIGIN
 from manicap.core.sealed import write_sealed
+from manicap.play.integrity import MANIFEST, SLICE_ROWS, STAMPS, array_slice_starts, file_entry
 
 FORMAT = 3
 FILES = {
@@ -44,9 +45,6 @@ FILES = {
     2: ("frames.npy", "ram.npy", "episodes.npy"),
 }
 """By format."""
-MANIFEST, STAMPS = "manifest.json", ".verified.json"
-SLICE_ROWS = BLOCK_ROWS
-"""Rows that share a hash, so that damage is located."""
 STEP = np.dtype(
     [
         ("offset", "<u8"),
@@ -209,9 +207,7 @@ def write_manifest(directory: Path, config: StoreConfig, num_episodes: int, conv
     offsets = np.load(directory / "steps.npy")["offset"]
     files = {}
     for name in FILES[FORMAT]:
-        path = directory / name
-        slices = [[*ends, sha256_slice(path, *ends)] for ends in _slices(path, offsets)]
-        files[name] = {"bytes": path.stat().st_size, "slices": slices}
+        files[name] = file_entry(directory / name, _slice_starts(directory / name, offsets))
     manifest = {
         "format": FORMAT,
         "config": to_dict(config),
@@ -247,20 +243,13 @@ def remove_store(path: Path) -> None:
     shutil.rmtree(path)
 
 
-def _slices(path: Path, offsets: NDArray[np.uint64]) -> list[tuple[int, int]]:
-    """Byte ranges of every `SLICE_ROWS` rows, the header with the first; a file without rows is one slice."""
-    size = path.stat().st_size
+def _slice_starts(path: Path, offsets: NDArray[np.uint64]) -> list[int]:
+    """Where every `SLICE_ROWS` rows begin, but the first; none in a file without rows."""
     if path.name == "ram.zst":
-        starts = list(block_starts(path))[1:]
-    elif path.name == "frames.zst":
-        starts = offsets[SLICE_ROWS::SLICE_ROWS].tolist()
-    elif path.name == "steps.npy":
-        array = np.load(path, mmap_mode="r")
-        row_bytes = array.nbytes // len(array)
-        starts = [array.offset + row * row_bytes for row in range(SLICE_ROWS, len(array), SLICE_ROWS)]
-    else:
-        starts = []
-    return list(pairwise([0, *starts, size]))
+        return list(block_starts(path))[1:]
+    if path.name == "frames.zst":
+        return offsets[SLICE_ROWS::SLICE_ROWS].tolist()
+    return array_slice_starts(path) if path.name == "steps.npy" else []
 
 
 def _raw_chunks(path: Path, rows: NDArray[np.int64], size: int) -> Iterator[NDArray[np.uint8]]:

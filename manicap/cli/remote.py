@@ -9,7 +9,7 @@ from typing import Annotated, TypeVar
 import tyro
 
 from manicap.atari.integrity import open_store
-from manicap.atari.leavings import lock_path, remove_leavings
+from manicap.atari.leavings import remove_leavings
 from manicap.atari.remote import RemoteStore, fetch_store, is_uploaded, list_remote, place_of, upload_store
 from manicap.atari.store import Store, list_stores
 from manicap.core.errors import Failure, UserError
@@ -17,6 +17,7 @@ from manicap.core.files import exclusive_lock
 from manicap.core.paths import DATA_DIR
 from manicap.core.printing import in_columns
 from manicap.core.remote import Remote, RemoteFailure, remote_of, write_origin
+from manicap.play.leavings import lock_path
 
 StorePaths = Annotated[tuple[Path, ...], tyro.conf.Positional]
 StoreNames = Annotated[tuple[str, ...], tyro.conf.Positional]

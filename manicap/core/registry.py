@@ -21,7 +21,7 @@ from manicap.core.errors import UserError, unknown_choice
 
 Thing = TypeVar("Thing")
 
-_PATH = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
+_PATH = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w./-]*")  # gymnasium's names have dashes: package:Name-v0
 _allowed: set[str] = set()
 
 
@@ -43,6 +43,20 @@ def allowed_plugins() -> tuple[str, ...]:
     return tuple(sorted(_allowed))
 
 
+def import_plugin(path: str, what: str) -> Any:
+    """What an import path names, if the caller has named it in this process."""
+    require_allowed(path, what)
+    return _load(path)
+
+
+def require_allowed(path: str, what: str) -> None:
+    if path not in _allowed:
+        raise UserError(
+            f"the {what} {path} is not part of manicap, and a file cannot decide what is imported;"
+            f" name it yourself (--plugin {path}), or install a package that registers it"
+        )
+
+
 class Registry(Mapping[str, Thing], Generic[Thing]):
     """A mapping from names to things, ours and those of entry points. Loads a thing on first access."""
 
@@ -59,11 +73,7 @@ class Registry(Mapping[str, Thing], Generic[Thing]):
                 found = self._own[name] = cast(Thing, _load(found))
             return found
         if is_plugin(name):
-            if name not in _allowed:
-                raise UserError(
-                    f"the {self.what} {name} is not part of manicap, and a file cannot decide what is imported;"
-                    f" name it yourself (--plugin {name}), or install a package that registers it"
-                )
+            require_allowed(name, self.what)
             return self._checked(name, name)
         if name in _entry_points(self.group):
             return self._checked(name, _entry_points(self.group)[name].value)

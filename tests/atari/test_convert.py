@@ -80,7 +80,7 @@ def test_damage_without_a_trace_in_the_time_stamps_is_not_compressed(old_path, m
     with (old_path / "frames.npy").open("r+b") as file:
         file.seek(5000)
         file.write(b"\x99\x98")
-    monkeypatch.setattr("manicap.atari.integrity._stamps", lambda *_: stamps)  # as if the disk had decayed
+    monkeypatch.setattr("manicap.play.integrity.file_stamps", lambda *_: stamps)  # as if the disk had decayed
     assert open_store(old_path).format == 2
     with pytest.raises(UserError, match=r"not a sound store: frames.npy has changed .* stays as it is"):
         convert_store(old_path, quiet=True)

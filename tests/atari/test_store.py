@@ -7,15 +7,16 @@ import numpy as np
 import pytest
 import torch
 
-from manicap.atari import integrity
 from manicap.atari.collect import collect
 from manicap.atari.emulator import Lane
 from manicap.atari.games import find_game
 from manicap.atari.integrity import open_store, verify_store
 from manicap.atari.ram import block_starts, read_ram, write_ram
-from manicap.atari.store import FILES, STAMPS, StoreConfig, list_stores, remove_store, store_path, write_manifest
+from manicap.atari.store import FILES, StoreConfig, list_stores, remove_store, store_path, write_manifest
 from manicap.core.errors import UserError
 from manicap.core.sealed import write_sealed
+from manicap.play import integrity
+from manicap.play.integrity import STAMPS
 
 SMALL = StoreConfig("breakout", steps=403, lanes=8, seed=5)
 
@@ -289,7 +290,9 @@ def test_what_is_written_while_a_store_is_hashed_is_noticed_next_time(store_copy
     def hash_and_write(path, start, stop):
         digest = hash_slice(path, start, stop)
         if path.name == "frames.zst" and stop == len(content):  # hashed, and only then damaged
-            path.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+            with path.open("r+b") as file:  # in place: other slices are being hashed
+                file.seek(-1, os.SEEK_END)
+                file.write(bytes([content[-1] ^ 1]))
         return digest
 
     monkeypatch.setattr(integrity, "sha256_slice", hash_and_write)

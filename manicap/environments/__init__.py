@@ -1,0 +1,1 @@
+"""Stores of any gymnasium environment: frames, actions, rewards, and what is known about the state."""

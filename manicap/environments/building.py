@@ -1,0 +1,73 @@
+"""The hidden directory in which a store is built: what an interrupted recording has completed is kept there."""
+
+import json
+import shutil
+from pathlib import Path
+from sys import modules
+
+from manicap.core.config import to_dict
+from manicap.core.files import remove_scratch, sha256_file, write_json
+from manicap.environments.config import RecordConfig
+from manicap.environments.lane_worker import PARTS, finished_path
+from manicap.environments.layout import Survey
+
+JOB = "job.json"
+
+
+def open_building(final: Path, config: RecordConfig, found: Survey) -> Path:
+    """The directory, empty unless the same recording was interrupted: same config, rows, versions and code."""
+    directory = final.parent / f".{final.name}.building"
+    job = {
+        "config": to_dict(config),
+        "layout": found.layout.as_dict(),
+        "versions": found.versions,
+        "code": _code_hashes(config),
+    }
+    if directory.exists() and _read(directory / JOB) != job:
+        shutil.rmtree(directory)
+    directory.mkdir(exist_ok=True)
+    remove_scratch(directory)
+    for path in directory.iterdir():
+        if not _is_part(path):  # of a kill after lanes were joined
+            path.unlink()
+    write_json(directory / JOB, job)
+    return directory
+
+
+def remove_parts(directory: Path) -> None:
+    """Leave only the files of the store."""
+    for path in directory.iterdir():
+        if _is_part(path):
+            path.unlink()
+
+
+def is_finished(directory: Path, lane: int) -> bool:
+    """Whether all parts of the lane are there, as long as they were."""
+    found = _read(finished_path(directory, lane))
+    if found is None:
+        return False
+    paths = [directory / f"{part}-{lane}" for part in PARTS]
+    return {path.name: path.stat().st_size if path.is_file() else None for path in paths} == found["sizes"]
+
+
+def _is_part(path: Path) -> bool:
+    return path.name == JOB or "-" in path.name
+
+
+def _code_hashes(config: RecordConfig) -> dict[str, str]:
+    """Of the files of the functions that the config names; a change of what they import is not seen."""
+    found = {}
+    for name in filter(None, (config.env, config.labels, config.policy)):
+        module = modules.get(name.partition(":")[0])
+        file = getattr(module, "__file__", None) if ":" in name else None
+        if file is not None:
+            found[name] = sha256_file(Path(file))
+    return found
+
+
+def _read(path: Path) -> dict[str, object] | None:
+    try:
+        found = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return None
+    return found if isinstance(found, dict) else None

@@ -1,0 +1,128 @@
+"""Plays lanes, each into files of its own, which the recording process joins.
+
+`python -m manicap.environments.lane_worker '<json>'`; see `manicap.play.workers` for what it reads and prints. Rows are
+written in blocks: memory does not grow with the number of steps.
+"""
+
+import contextlib
+import json
+import os
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from manicap.core.config import from_dict
+from manicap.core.errors import UserError
+from manicap.core.files import sync_file, write_json
+from manicap.core.registry import allow_plugins
+from manicap.environments.config import RecordConfig
+from manicap.environments.labels import LabelEncoder
+from manicap.environments.layout import Layout
+from manicap.environments.making import NONE_OWN, OwnFunctions
+from manicap.environments.player import CUT, Played, Player
+from manicap.environments.store import EPISODE, STEP
+from manicap.play.codec import compressor
+
+BLOCK_ROWS = 128
+"""Rows written and reported at a time."""
+PARTS = ("frames", "steps", "actions", "labels", "episodes")
+
+
+def finished_path(directory: Path, lane: int) -> Path:
+    """A file that is there once a lane is complete: sizes of its parts, and names of the classes that it met."""
+    return directory / f"finished-{lane}.json"
+
+
+def play_lane(
+    config: RecordConfig, layout: Layout, lane: int, directory: Path, own: OwnFunctions, report: Callable[[int], None]
+) -> None:
+    """Write `frames-<lane>`, `steps-<lane>`, ... and then `finished-<lane>.json`. Offsets count from the lane's own."""
+    num_steps, encoder, starts = config.lane_steps(lane), LabelEncoder(layout.columns), [0]
+    with LaneFiles(directory, lane, layout) as files, Player(config, lane, own) as player:
+        nothing = Played(np.zeros(layout.action_shape), 0.0, CUT)
+        for row in range(num_steps):
+            frame, place = player.frame(), player.place
+            if frame.shape != layout.frame_shape:
+                raise UserError(
+                    f"the frame of {config.env} is {list(frame.shape)} {place}, and was {list(layout.frame_shape)} at"
+                    " the first step: give one size for all (frame_size, --frame-size 84 84)"
+                )
+            labels = encoder.encode(player.labels(), place) if layout.columns else ()
+            played = player.play() if row < num_steps - 1 else nothing
+            files.add(frame, labels, played)
+            if played.ended and played is not nothing:
+                starts.append(row + 1)
+            if files.num_waiting == BLOCK_ROWS or row == num_steps - 1:
+                report(files.flush())
+    episodes = np.empty(len(starts), EPISODE)
+    episodes["lane"], episodes["start"] = lane, config.lane_start(lane) + np.array(starts)
+    episodes["length"] = np.diff([*starts, num_steps])
+    (directory / f"episodes-{lane}").write_bytes(episodes.tobytes())
+    paths = [directory / f"{part}-{lane}" for part in PARTS]
+    for path in paths:
+        sync_file(path)
+    classes = {name: list(known) for name, known in encoder.classes.items()}
+    sizes = {path.name: path.stat().st_size for path in paths}
+    write_json(finished_path(directory, lane), {"sizes": sizes, "classes": classes})
+
+
+class LaneFiles(contextlib.ExitStack):
+    """The files of a lane, to which rows are appended."""
+
+    def __init__(self, directory: Path, lane: int, layout: Layout) -> None:
+        super().__init__()
+        self._files = [self.enter_context((directory / f"{part}-{lane}").open("wb")) for part in PARTS[:4]]
+        self._compress, self._offset, self.num_waiting = compressor(), 0, 0
+        action = np.dtype((layout.action_type or "V0", layout.action_shape))
+        self._steps = np.empty(BLOCK_ROWS, STEP)
+        self._actions = np.zeros(BLOCK_ROWS, action)
+        self._labels = np.empty(BLOCK_ROWS, layout.label_dtype)
+
+    def add(self, frame: Any, labels: tuple[float, ...], played: Played) -> None:
+        row, compressed = self.num_waiting, self._compress(frame)
+        self._files[0].write(compressed)
+        self._steps[row] = (self._offset, len(compressed), played.reward, played.ended)
+        self._actions[row] = np.ravel(played.action) if self._actions.ndim > 1 else played.action
+        if labels:
+            self._labels[row] = labels
+        self._offset += len(compressed)
+        self.num_waiting += 1
+
+    def flush(self) -> int:
+        """Write the rows that wait; returns how many."""
+        count, self.num_waiting = self.num_waiting, 0
+        for file, rows in zip(self._files[1:], (self._steps, self._actions, self._labels), strict=True):
+            file.write(rows[:count].tobytes())
+        return count
+
+
+def main() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the recorder terminates its workers
+    # What an environment prints goes to the error stream, so that it is not taken for an answer.
+    answers = os.fdopen(os.dup(sys.stdout.fileno()), "w", buffering=1)
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    job = json.loads(sys.argv[1])
+    sys.path += [folder for folder in job["path"] if folder not in sys.path]
+    allow_plugins(job["plugins"])
+    config, layout = from_dict(RecordConfig, job["config"]), Layout.from_dict(job["layout"])
+    try:
+        for line in sys.stdin:
+            directory = Path(job["directory"])
+            play_lane(config, layout, int(line), directory, NONE_OWN, lambda rows: print(rows, file=answers))
+            print("done", file=answers)
+    except BrokenPipeError:
+        os._exit(1)  # the recorder is gone, so nobody will use this lane
+    except UserError as error:
+        print(f"mistake {json.dumps(str(error))}", file=answers)
+        sys.exit(1)
+    except OSError as error:
+        print(f"error {error.errno} {error.strerror}", file=answers)
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

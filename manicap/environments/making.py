@@ -1,0 +1,144 @@
+"""Make an environment by its name, and seed it by lane."""
+
+import contextlib
+import difflib
+import inspect
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, packages_distributions, version
+from typing import Any
+
+import gymnasium
+
+from manicap.core.errors import UserError
+from manicap.core.registry import import_plugin, is_plugin, require_allowed
+from manicap.core.seeding import stream_seed
+from manicap.environments.config import LOCAL, RecordConfig
+
+Environment = gymnasium.Env[Any, Any]
+
+PACKAGES = {
+    "MiniGrid": "minigrid",
+    "BabyAI": "minigrid",
+    "ALE/": "ale_py",
+    "MiniWorld": "miniworld",
+    "highway": "highway_env",
+}
+"""Packages that register environments when they are imported, by the beginning of the names."""
+NUM_NEAREST = 5
+
+
+@dataclass(frozen=True)
+class OwnFunctions:
+    """Functions given in Python that no other process can import."""
+
+    env: Callable[..., Any] | None = None
+    labels: Callable[..., Any] | None = None
+    policy: Callable[..., Any] | None = None
+
+
+NONE_OWN = OwnFunctions()
+
+
+@contextlib.contextmanager
+def users_code(what: str, place: str) -> Iterator[None]:
+    """Report an error of an environment or a function in one sentence, as one to be mended by its author."""
+    try:
+        yield
+    except (UserError, MemoryError):
+        raise
+    except Exception as error:
+        message = " ".join(str(error).split())
+        raise UserError(f"{what} failed {place}: {type(error).__name__}{': ' if message else ''}{message}") from error
+
+
+def make_environment(config: RecordConfig, own: OwnFunctions) -> Environment:
+    """A new environment; with frames `render` it renders arrays."""
+    wanted = {"render_mode": "rgb_array"} if config.frames == "render" else {}
+    keywords = {**wanted, **config.keywords}
+    maker = own.env or _maker(config.env)
+    with users_code(config.env, "to be made"):
+        if maker is None:
+            made: Any = _make_registered(config.env, keywords)
+        else:
+            made = maker(**(keywords if _takes(maker, "render_mode") else config.keywords))
+    if not isinstance(made, gymnasium.Env):
+        raise UserError(f"{config.env} made a {type(made).__name__}, which is not a gymnasium.Env")
+    if config.frames == "render" and made.render_mode != "rgb_array":
+        raise UserError(
+            f"{config.env} renders {made.render_mode or 'nothing'}: make it with render_mode='rgb_array', or take"
+            " frames from the observation (frames 'observation')"
+        )
+    return made
+
+
+def lane_seed(config: RecordConfig, lane: int, stream: str) -> int:
+    """Below 2^31, which every environment takes."""
+    return stream_seed(config.seed, "record", stream, config.purpose, lane) % 2**31
+
+
+def package_versions(env: Environment) -> dict[str, str]:
+    """Of the installed package that an environment comes from; none for a script."""
+    module = type(env.unwrapped).__module__.partition(".")[0]
+    try:
+        return {name: version(name) for name in packages_distributions().get(module, ())}
+    except PackageNotFoundError:
+        return {}
+
+
+def _maker(name: str) -> Callable[..., Any] | None:
+    """The function that `package.module:maker` names; None for the name of a registered environment."""
+    if name.startswith(LOCAL):
+        raise UserError(f"{name} was made by a function of the process that recorded it: record it in Python again")
+    if not is_plugin(name):
+        return None
+    if not name.partition(":")[2].replace(".", "_").isidentifier():  # gymnasium's package:Name-v0
+        require_allowed(name, "environment")
+        return None
+    found = import_plugin(name, "environment")
+    if not callable(found):
+        raise UserError(f"{name} is not a function that makes an environment, but {found!r}")
+    maker: Callable[..., Any] = found
+    return maker
+
+
+def _make_registered(name: str, keywords: dict[str, Any]) -> Environment:
+    _import_package(name)
+    known = name.rpartition(":")[2] in gymnasium.registry
+    if not known and ":" not in name:
+        raise _unknown(name)
+    try:
+        return gymnasium.make(name, disable_env_checker=True, **keywords)
+    except (ModuleNotFoundError, gymnasium.error.DependencyNotInstalled) as error:
+        raise UserError(f"{name} needs a package that is not installed: {error}") from error
+    except gymnasium.error.UnregisteredEnv as error:
+        raise _unknown(name) from error
+
+
+def _import_package(name: str) -> None:
+    package = next((package for beginning, package in PACKAGES.items() if name.startswith(beginning)), None)
+    if package is None or name in gymnasium.registry:
+        return
+    try:
+        import_module(package)
+    except ImportError as error:
+        install = "'manicap[environments]'" if package == "minigrid" else package.replace("_", "-")
+        raise UserError(f"{name} needs the package {package}: pip install {install} ({error})") from None
+
+
+def _unknown(name: str) -> UserError:
+    by_lower = {known.lower(): known for known in gymnasium.registry}
+    nearest = difflib.get_close_matches(name.lower(), by_lower, n=NUM_NEAREST, cutoff=0.5)
+    hint = f"did you mean {', '.join(by_lower[each] for each in nearest)}? " if nearest else ""
+    return UserError(
+        f"unknown environment {name!r}: {hint}An environment of a package is named package:Name-v0, a function of yours"
+        " package.module:maker"
+    )
+
+
+def _takes(function: Callable[..., Any], keyword: str) -> bool:
+    try:
+        return keyword in inspect.signature(function).parameters
+    except (TypeError, ValueError):
+        return False

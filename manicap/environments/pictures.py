@@ -1,0 +1,82 @@
+"""The frame of a step, from `render()` or from an observation, as uint8 [H, W] or [H, W, 3]."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from manicap.core.errors import UserError
+from manicap.environments.config import SIDES, RecordConfig
+from manicap.environments.making import Environment, users_code
+from manicap.play.resizing import resize_by_area
+
+Bytes = NDArray[np.uint8]
+LUMA = np.array([299, 587, 114], np.uint32)
+"""ITU-R 601, in thousandths."""
+
+
+def gray_of(frames: Bytes) -> Bytes:
+    """Luma [...] of colours [..., 3], rounded."""
+    return ((frames @ LUMA + 500) // 1000).astype(np.uint8)
+
+
+def take_frame(config: RecordConfig, env: Environment, observation: Any, place: str) -> Bytes:
+    """What is stored of this step: of any size, or of the one asked for. `place` is for messages."""
+    if config.frames == "render":
+        with users_code(f"render() of {config.env}", place):
+            found = env.render()
+    else:
+        found = _observed(config.frames, observation, place)
+    frame = _as_image(found, config, place)
+    if config.frame_size is not None:
+        frame = _resize(frame, *config.frame_size)
+    if frame.ndim == 3 and not config.colour:
+        frame = gray_of(frame)
+    return np.ascontiguousarray(frame)
+
+
+def check_size(frame: Bytes, config: RecordConfig) -> None:
+    """Frames of other sizes are not recorded unless the user chooses one: networks are built for these."""
+    height, width = frame.shape[:2]
+    least, most = SIDES
+    if not (least <= height <= most and least <= width <= most):
+        raise UserError(
+            f"{config.env} has frames of {height} x {width}; sides must be {least} to {most}: give the height and width"
+            " to which they are resized (frame_size, --frame-size 84 84)"
+        )
+
+
+def _observed(source: str, observation: Any, place: str) -> Any:
+    _, _, key = source.partition(".")
+    if not key:
+        return observation
+    if not isinstance(observation, dict) or key not in observation:
+        held = ", ".join(map(str, observation)) if isinstance(observation, dict) else type(observation).__name__
+        raise UserError(f"the observation has no {key!r} {place}; it has: {held}")
+    return observation[key]
+
+
+def _as_image(found: Any, config: RecordConfig, place: str) -> Bytes:
+    what = "render()" if config.frames == "render" else f"the {config.frames.replace('.', ' ')}"
+    if found is None:
+        raise UserError(f"{what} of {config.env} returned None {place}: it must return an image")
+    if not isinstance(found, np.ndarray):
+        raise UserError(f"{what} of {config.env} is a {type(found).__name__} {place}, not an array")
+    image = np.moveaxis(found, 0, -1) if _channels_first(found) else found
+    if image.ndim == 3 and image.shape[2] == 1:
+        image = image[:, :, 0]
+    if image.dtype != np.uint8 or not (image.ndim == 2 or (image.ndim == 3 and image.shape[2] == 3)):
+        raise UserError(
+            f"{what} of {config.env} is {found.dtype} {list(found.shape)} {place}; needed is uint8 [H, W, 3] or [H, W]"
+        )
+    return image
+
+
+def _channels_first(found: NDArray[Any]) -> bool:
+    return found.ndim == 3 and found.shape[0] in (1, 3) and found.shape[2] not in (1, 3)
+
+
+def _resize(frame: Bytes, height: int, width: int) -> Bytes:
+    if frame.ndim == 2:
+        return resize_by_area(frame, height, width)
+    return np.moveaxis(resize_by_area(np.moveaxis(frame, -1, 0), height, width), 0, -1)

@@ -1,0 +1,101 @@
+"""One lane: an environment, who plays it, and what is seen and known before each action."""
+
+import random
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from manicap.core.errors import UserError
+from manicap.core.ranges import shown
+from manicap.environments.config import RecordConfig
+from manicap.environments.labels import LabelReader
+from manicap.environments.making import OwnFunctions, lane_seed, make_environment, users_code
+from manicap.environments.pictures import take_frame
+from manicap.environments.policies import make_policy
+
+TERMINATED, TRUNCATED, CUT = 1, 2, 3
+"""Why an episode ended: by the environment, by a limit of steps, or because the lane ends here."""
+
+
+@dataclass(frozen=True)
+class Played:
+    action: Any
+    reward: float
+    ended: int
+    """0 if the episode continues."""
+
+
+class Player:
+    """`with Player(config, lane, own) as player:` makes, resets and closes the environment.
+
+    The observation after the last action of an episode is not seen: the next one is the first of the next episode.
+    """
+
+    def __init__(self, config: RecordConfig, lane: int, own: OwnFunctions) -> None:
+        self._config, self._lane, self._own = config, lane, own
+        self._step = self._episode_steps = 0
+        self._observation: Any = None
+        self._info: dict[str, Any] = {}
+
+    def __enter__(self) -> Self:
+        config, lane = self._config, self._lane
+        self._global_states = random.getstate(), np.random.get_state()  # noqa: NPY002
+        random.seed(lane_seed(config, lane, "global"))  # for environments that draw from the global generators
+        np.random.seed(lane_seed(config, lane, "global"))  # noqa: NPY002
+        self.env = make_environment(config, self._own)
+        self._labels = LabelReader(config, self._own)
+        with users_code(config.env, self.place):
+            self.env.action_space.seed(lane_seed(config, lane, "actions"))
+        self._policy = make_policy(config, self.env, lane, self._own)
+        self._reset(lane_seed(config, lane, "environment"))
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        random.setstate(self._global_states[0])
+        np.random.set_state(self._global_states[1])  # noqa: NPY002
+        with users_code(f"close() of {self._config.env}", self.place):
+            self.env.close()
+
+    @property
+    def place(self) -> str:
+        return f"in lane {self._lane} at step {self._step}"
+
+    def frame(self) -> NDArray[np.uint8]:
+        return take_frame(self._config, self.env, self._observation, self.place)
+
+    def labels(self) -> dict[str, Any] | None:
+        return self._labels.read(self.env, self._observation, self._info, self.place)
+
+    def play(self) -> Played:
+        """Choose and play an action; after the end of an episode the next one begins."""
+        place = self.place
+        with users_code(f"the policy {self._config.policy}", place):
+            action = self._policy(self._observation)
+        with users_code(f"step() of {self._config.env}", place):
+            self._observation, reward, terminated, truncated, self._info = self.env.step(action)
+        self._step += 1
+        self._episode_steps += 1
+        at_limit = self._episode_steps == self._config.episode_limit
+        ended = TERMINATED if terminated else TRUNCATED if truncated or at_limit else 0
+        if ended:
+            self._reset(None)
+        return Played(action, self._checked(reward, place), ended)
+
+    def _reset(self, seed: int | None) -> None:
+        with users_code(f"reset() of {self._config.env}", self.place):
+            self._observation, self._info = self.env.reset(seed=seed)
+        self._episode_steps = 0
+
+    def _checked(self, reward: Any, place: str) -> float:
+        try:
+            found = float(reward)
+        except (TypeError, ValueError):
+            found = np.nan
+        if not np.isfinite(found):
+            raise UserError(f"{self._config.env} gave the reward {shown(reward)} {place}; it must be a finite number")
+        return found
