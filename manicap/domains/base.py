@@ -259,6 +259,7 @@ DOMAINS: Registry[type[Domain[Any, Any]]] = Registry(
     Domain,
     {
         "atari": "manicap.domains.atari.domain:AtariDomain",
+        "environments": "manicap.domains.environments.domain:EnvironmentDomain",
         "images": "manicap.domains.images.domain:ImageDomain",
     },
 )

@@ -7,7 +7,6 @@ All views come from the same store.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
 from typing import Annotated
 
 import numpy as np
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 
 from manicap.core.config import check_config
 from manicap.core.ranges import Range
+from manicap.play.pictures import gray_of, resize_by_area
 from manicap.play.store import PlayStore
 
 Bytes = NDArray[np.uint8]
@@ -23,8 +23,6 @@ Stack = Annotated[int, Range(1, 64)]
 Side = Annotated[int, Range(8, 1024)]
 CONSOLE = (210, 160)
 """Height and width of Atari's frames."""
-LUMA = np.array([0.299, 0.587, 0.114], np.float32)
-"""Shares of red, green and blue in a shade of gray (ITU-R BT.601)."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +64,8 @@ class View:
     def chunks(self, store: PlayStore, rows: Rows, size: int = 512) -> Iterator[Bytes]:
         """The same in chunks: a pass over a store takes no memory."""
         if not self.colour and self.stack == 1 and self.size is None:
-            yield from (gray_of(chunk)[:, None] for chunk in store.frame_chunks(rows, size))
+            for chunk in store.frame_chunks(rows, size):
+                yield (chunk if chunk.ndim == 3 else gray_of(chunk))[:, None]
             return
         for start in range(0, len(rows), size):
             yield self.read(store, rows[start : start + size])
@@ -88,24 +87,3 @@ def stacked_rows(store: PlayStore, rows: Rows, stack: int) -> Rows:
     starts = store.episodes["start"]
     first = starts[np.searchsorted(starts, rows, side="right") - 1]
     return np.maximum(rows[..., None] + np.arange(1 - stack, 1), first[..., None])
-
-
-def gray_of(frames: Bytes) -> Bytes:
-    """Shades [..., H, W] of frames [..., H, W, 3]; gray frames [n, H, W] as they are."""
-    return frames if frames.ndim == 3 else np.rint(frames @ LUMA).astype(np.uint8)
-
-
-def resize_by_area(frames: Bytes, height: int, width: int) -> Bytes:
-    """Frames uint8 [..., H, W] to [..., height, width], rounded; agents' wrappers shrink frames in this way."""
-    down, across = _area_weights(frames.shape[-2], height), _area_weights(frames.shape[-1], width)
-    return np.rint(down @ frames.astype(np.float32) @ across.T).astype(np.uint8)
-
-
-@cache
-def _area_weights(old: int, new: int) -> NDArray[np.float32]:
-    """[new, old]: the share of each old pixel in the interval that a new one covers."""
-    edges = np.arange(new + 1) * (old / new)
-    low, high = edges[:-1, None], edges[1:, None]
-    pixels = np.arange(old)
-    overlap = np.clip(np.minimum(high, pixels + 1) - np.maximum(low, pixels), 0, None)
-    return (overlap / overlap.sum(1, keepdims=True)).astype(np.float32)

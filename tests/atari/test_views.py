@@ -19,7 +19,8 @@ from manicap.core.errors import UserError
 from manicap.domains.atari.evaluation_config import AtariEvaluationConfig
 from manicap.domains.play.samples import FrameSource
 from manicap.jobs.run import run_job
-from manicap.play.views import View, resize_by_area, stacked_rows
+from manicap.play.pictures import resize_by_area
+from manicap.play.views import View, stacked_rows
 from manicap.probing.play_bench import PlayBench
 from manicap.report.pages import write_page
 from manicap.train.encoder_files import load_encoder
