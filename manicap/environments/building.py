@@ -17,12 +17,13 @@ JOB = "job.json"
 def open_building(final: Path, config: RecordConfig, found: Survey) -> Path:
     """The directory, empty unless the same recording was interrupted: same config, rows, versions and code."""
     directory = final.parent / f".{final.name}.building"
-    job = {
+    told = {
         "config": to_dict(config),
         "layout": found.layout.as_dict(),
         "versions": found.versions,
         "code": _code_hashes(config),
     }
+    job = json.loads(json.dumps(told))  # as it will be read: lists for tuples
     if directory.exists() and _read(directory / JOB) != job:
         shutil.rmtree(directory)
     directory.mkdir(exist_ok=True)
@@ -46,8 +47,8 @@ def is_finished(directory: Path, lane: int) -> bool:
     found = _read(finished_path(directory, lane))
     if found is None:
         return False
-    paths = [directory / f"{part}-{lane}" for part in PARTS]
-    return {path.name: path.stat().st_size if path.is_file() else None for path in paths} == found["sizes"]
+    paths = {part: directory / f"{part}-{lane}" for part in PARTS}
+    return {part: path.stat().st_size if path.is_file() else None for part, path in paths.items()} == found.get("sizes")
 
 
 def _is_part(path: Path) -> bool:

@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from manicap.core.config import from_dict
 from manicap.core.errors import UserError
-from manicap.core.files import sync_file, write_json
+from manicap.core.files import write_json
 from manicap.core.registry import allow_plugins
 from manicap.environments.config import RecordConfig
 from manicap.environments.labels import LabelEncoder
@@ -58,15 +59,11 @@ def play_lane(
                 starts.append(row + 1)
             if files.num_waiting == BLOCK_ROWS or row == num_steps - 1:
                 report(files.flush())
-    episodes = np.empty(len(starts), EPISODE)
-    episodes["lane"], episodes["start"] = lane, config.lane_start(lane) + np.array(starts)
-    episodes["length"] = np.diff([*starts, num_steps])
-    (directory / f"episodes-{lane}").write_bytes(episodes.tobytes())
-    paths = [directory / f"{part}-{lane}" for part in PARTS]
-    for path in paths:
-        sync_file(path)
+        episodes = np.empty(len(starts), EPISODE)
+        episodes["lane"], episodes["start"] = lane, config.lane_start(lane) + np.array(starts)
+        episodes["length"] = np.diff([*starts, num_steps])
+        sizes = files.finish(episodes)
     classes = {name: list(known) for name, known in encoder.classes.items()}
-    sizes = {path.name: path.stat().st_size for path in paths}
     write_json(finished_path(directory, lane), {"sizes": sizes, "classes": classes})
 
 
@@ -75,7 +72,10 @@ class LaneFiles(contextlib.ExitStack):
 
     def __init__(self, directory: Path, lane: int, layout: Layout) -> None:
         super().__init__()
-        self._files = [self.enter_context((directory / f"{part}-{lane}").open("wb")) for part in PARTS[:4]]
+        paths = [directory / f"{part}-{lane}" for part in PARTS]
+        for path in paths:
+            path.unlink(missing_ok=True)  # the worker of a killed recorder may still write to a file of this name
+        self._files = [self.enter_context(path.open("wb")) for path in paths]
         self._compress, self._offset, self.num_waiting = compressor(), 0, 0
         action = np.dtype((layout.action_type or "V0", layout.action_shape))
         self._steps = np.empty(BLOCK_ROWS, STEP)
@@ -95,9 +95,17 @@ class LaneFiles(contextlib.ExitStack):
     def flush(self) -> int:
         """Write the rows that wait; returns how many."""
         count, self.num_waiting = self.num_waiting, 0
-        for file, rows in zip(self._files[1:], (self._steps, self._actions, self._labels), strict=True):
+        for file, rows in zip(self._files[1:4], (self._steps, self._actions, self._labels), strict=True):
             file.write(rows[:count].tobytes())
         return count
+
+    def finish(self, episodes: NDArray[np.void]) -> dict[str, int]:
+        """Write the episodes and wait until all is on disk; returns the sizes of the parts."""
+        self._files[4].write(episodes.tobytes())
+        for file in self._files:
+            file.flush()
+            os.fsync(file.fileno())
+        return {part: file.tell() for part, file in zip(PARTS, self._files, strict=True)}
 
 
 def main() -> None:

@@ -1,0 +1,27 @@
+import pytest
+
+from manicap.environments.recording import record
+
+WORLDS = "tests.environments.worlds"
+
+
+@pytest.fixture
+def record_here(tmp_path):
+    """Records a world of `worlds` with small settings."""
+
+    def call(world, **settings):
+        defaults = {"steps": 60, "lanes": 3, "data_dir": tmp_path / "data", "workers": 1, "quiet": True}
+        name = f"{WORLDS}:{world}" if isinstance(world, str) and world.isidentifier() else world
+        return record(name, **{**defaults, **settings})
+
+    return call
+
+
+def stores(tmp_path):
+    """All that is under the data directory but locks."""
+    return [path.name for path in tmp_path.glob("data/environments/*/*") if not path.name.endswith(".lock")]
+
+
+def content(store):
+    """Bytes by name."""
+    return {path.name: path.read_bytes() for path in sorted(store.path.iterdir()) if not path.name.startswith(".")}
