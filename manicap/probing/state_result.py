@@ -37,10 +37,18 @@ class StatePredictions:
     """[n, V]: true places and numbers in their own units; None if the labels are."""
 
     @property
-    def shown(self) -> Labels:
-        """What to show beside the true values: regressed numbers, rounded, where there are any."""
+    def true_shown(self) -> NDArray[Any]:
+        """True values in their own units, if they were regressed."""
+        return self.true if self.numbers is None or self.values is None else self.values
+
+    @property
+    def shown(self) -> NDArray[Any]:
+        """What to show beside them: regressed numbers where there are any, rounded if whole ones are true."""
         if self.numbers is None:
             return self.decoded
+        if self.values is not None:
+            whole = (self.values == self.values.round()).all(0)
+            return np.where(np.isnan(self.numbers), self.decoded, np.where(whole, self.numbers.round(), self.numbers))
         largest = np.iinfo(self.decoded.dtype).max
         rounded = np.nan_to_num(self.numbers).round().clip(0, largest).astype(self.decoded.dtype)
         return np.where(np.isnan(self.numbers), self.decoded, rounded)

@@ -39,6 +39,7 @@ class AtariOptions:
 class AtariDomain(PlayDomain[AtariConfig, AtariEvaluationConfig]):
     name: ClassVar[str] = "atari"
     title: ClassVar[str] = "Atari games"
+    places_on_screen: ClassVar[bool] = True
     subject_field: ClassVar[str] = "game"
     example_subject: ClassVar[str] = "pong"
     subjects_title: ClassVar[str] = "games"

@@ -12,7 +12,7 @@ from manicap.domains.play.config import beyond_the_paper
 from manicap.domains.run_config import RunConfig, Subject, find_method_for
 from manicap.environments.config import FrameSide, RecordConfig
 from manicap.environments.integrity import open_environment_store
-from manicap.environments.layout import survey
+from manicap.environments.layout import Layout, survey
 from manicap.environments.making import NONE_OWN
 from manicap.play.integrity import MANIFEST
 from manicap.play.views import Stack, View
@@ -30,7 +30,8 @@ class Environment(Subject):
     """Number of environments played in parallel."""
     labels: str | None = None
     """State variables of a step: info (info["labels"]), observation (a vector), or package.module:function of (env,
-    observation, info) that returns a dict. If omitted: info["labels"] where there is one."""
+    observation, info) that returns a dict. If omitted: info["labels"] where there is one; known are those of MiniGrid
+    and of gymnasium's classic control."""
     label_names: tuple[str, ...] = ()
     """With --labels observation: names of its entries."""
     label_kinds: tuple[str, ...] = ()
@@ -105,20 +106,25 @@ class EnvironmentConfig(RunConfig, Environment):  # the fields of the last base 
 
     @property
     def _frame_shape(self) -> tuple[int, int]:
-        if (path := self.own_store) is not None:
-            return open_environment_store(path).frame_shape
-        if self.frame_size is not None:
+        if self.own_store is None and self.frame_size is not None:
             return self.frame_size
-        return _first_frame_shape(self.store_config(self.lanes, self.seed, "pretrain"))
+        height, width = self.layout.frame_shape[:2]
+        return height, width
+
+    @property
+    def layout(self) -> Layout:
+        """What a step of it looks like, seen by beginning to play."""
+        if (path := self.own_store) is not None:
+            return open_environment_store(path).layout
+        return _layout(self.store_config(self.lanes, self.seed, "pretrain"))
 
     def store_config(self, steps: int, seed: int, purpose: Literal["pretrain", "probe"]) -> RecordConfig:
         return RecordConfig(steps=steps, seed=seed, purpose=purpose, **{name: getattr(self, name) for name in SHARED})
 
 
 @cache
-def _first_frame_shape(config: RecordConfig) -> tuple[int, int]:
-    height, width = survey(config, NONE_OWN).layout.frame_shape[:2]
-    return height, width
+def _layout(config: RecordConfig) -> Layout:
+    return survey(config, NONE_OWN).layout
 
 
 def environment_preset(name: PresetName, env: str, method: str) -> EnvironmentConfig:

@@ -48,6 +48,16 @@ class EnvironmentDomain(PlayDomain[EnvironmentConfig, EnvironmentEvaluationConfi
     def preset_evaluation(self, name: PresetName) -> EnvironmentEvaluationConfig:
         return preset_evaluation(name)
 
+    def problems(self, config: EnvironmentConfig, evaluation: EnvironmentEvaluationConfig) -> list[str]:
+        found = super().problems(config, evaluation)
+        if evaluation.annotation_set == "recorded" and not config.layout.columns:
+            found.append(
+                f"{config.env} says nothing of its state: put labels into info['labels'], name a function of (env,"
+                " observation, info) with --labels package.module:function, or probe what was played"
+                " (--annotation-set play)"
+            )
+        return found
+
     def training_store(
         self, config: EnvironmentConfig, data_dir: Path, workers: int | None = None, quiet: bool = True
     ) -> PlayStore:

@@ -102,6 +102,11 @@ class PlayDomain(Domain[Config, Probing]):
             init=evaluation.probe_init,
         )
 
+    def play(self, config: Config, evaluation: Probing, data_dir: Path) -> PlayStore | None:
+        if self.probing_fingerprint(config, evaluation, data_dir) is None:
+            return None
+        return self.probe_store(config, evaluation, data_dir)
+
     def diagnose(self, run: FinishedRun, config: Any, measured_on: Any, data_dir: Path, quiet: bool) -> RunDiagnosis:
         store = self._probe_play(config, measured_on.probe_steps, data_dir, quiet)
         return diagnose_play(run, config, measured_on, store, self._rules(config), quiet)
