@@ -121,7 +121,7 @@ KINDS: tuple[str, ...] = get_args(VariableKind)
 
 def store_path(config: RecordConfig, data_dir: Path) -> Path:
     """Where the store of a config is kept; see `with_file_hash`."""
-    return data_dir / "environments" / component(config.env, "environment") / config_hash(config)
+    return data_dir / "environments" / component(config.env.replace(":", "."), "environment") / config_hash(config)
 
 
 def with_file_hash(config: RecordConfig) -> RecordConfig:
