@@ -11,6 +11,7 @@ from manicap.core.files import sha256_file
 from manicap.core.ranges import Count, Lanes, Range, Seed, component
 from manicap.core.reading import reason
 from manicap.core.registry import is_plugin
+from manicap.core.remote import local_directory, remote_of
 from manicap.play.store import VariableKind
 
 LOCAL = "local:"
@@ -121,6 +122,14 @@ KINDS: tuple[str, ...] = get_args(VariableKind)
 def store_path(config: RecordConfig, data_dir: Path) -> Path:
     """Where the store of a config is kept; see `with_file_hash`."""
     return data_dir / "environments" / component(config.env, "environment") / config_hash(config)
+
+
+def on_disk(data_dir: Path | str) -> Path:
+    """The data directory, which must be one of this machine."""
+    directory = local_directory(data_dir)
+    if (remote := remote_of(directory)) is not None:
+        raise UserError(f"stores of environments are kept on disk, not at {remote.url}: give a directory as data_dir")
+    return directory
 
 
 def with_file_hash(config: RecordConfig) -> RecordConfig:
