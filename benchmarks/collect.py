@@ -23,9 +23,9 @@ from manicap.atari.collect import collect
 from manicap.atari.emulator import FRAME_SHAPE, RAM_SIZE, open_ale
 from manicap.atari.games import find_game
 from manicap.atari.integrity import open_store
-from manicap.atari.protocol import FIXED
-from manicap.atari.splits import probe_splits
 from manicap.atari.store import StoreConfig
+from manicap.play.protocol import FIXED
+from manicap.play.splits import probe_splits
 
 
 @dataclass(frozen=True)

@@ -33,9 +33,9 @@ from manicap.atari.annotations import categories
 from manicap.atari.collect import collect
 from manicap.atari.games import find_game
 from manicap.atari.integrity import open_store
-from manicap.atari.protocol import FIXED
-from manicap.atari.splits import probe_splits, read_labels
 from manicap.atari.store import Store, StoreConfig
+from manicap.play.protocol import FIXED
+from manicap.play.splits import probe_splits, read_labels
 from manicap.probing.encoders import FrameEncoder
 from manicap.probing.features import extract_features
 from manicap.probing.linear import LinearConfig, LinearProbes

@@ -22,8 +22,8 @@ from torch import Tensor
 from manicap.atari.collect import collect
 from manicap.atari.store import Store, StoreConfig
 from manicap.domains.atari.config import atari_preset
-from manicap.domains.atari.data import StoreData
-from manicap.domains.atari.samples import FrameSource
+from manicap.domains.play.data import StoreData
+from manicap.domains.play.samples import FrameSource
 from manicap.train.batches import Batches
 from manicap.train.setup import build_method, build_optimizer
 

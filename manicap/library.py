@@ -10,9 +10,7 @@ from manicap.algorithms import METHODS, find_method
 from manicap.algorithms.base import PresetName
 from manicap.atari.annotations import annotations, sets_with
 from manicap.atari.games import GAMES, Game, find_game
-from manicap.atari.protocol import find_protocol
 from manicap.atari.store import StoreConfig
-from manicap.atari.views import GRAY, Side, Stack, View
 from manicap.core.config import checked, from_dict, to_dict
 from manicap.core.errors import UserError, unknown_choice
 from manicap.core.paths import DATA_DIR, RUNS_DIR
@@ -32,6 +30,8 @@ from manicap.domains.run_config import RunConfig, config_from_dict
 from manicap.jobs.comparison import compare_runs, evaluation_of
 from manicap.jobs.diagnosis import diagnose_run
 from manicap.jobs.run import run_job
+from manicap.play.protocol import find_protocol
+from manicap.play.views import GRAY, Side, Stack, View
 from manicap.probing.encoders import Encoder, FrameEncoder, InputKind
 from manicap.probing.features import require_fitting
 from manicap.probing.pixels import PIXELS
@@ -138,9 +138,9 @@ def evaluate(
 def _require_same_bench(bench: PlayBench, game: Game | None, protocol: str | None, asked: Mapping[str, Any]) -> None:
     """A bench is already split and labelled: other arguments must agree with it."""
     store = bench.store
-    if game is not None and game.name != store.config.game:
-        raise UserError(f"{store.path} is a store of {store.config.game}, not of {game.name}")
-    own = {"annotation_set": bench.annotation_set, "steps": store.config.steps, "seed": bench.seed}
+    if game is not None and game.name != store.subject:
+        raise UserError(f"{store.path} is a store of {store.subject}, not of {game.name}")
+    own = {"annotation_set": bench.annotation_set, "steps": len(store), "seed": bench.seed}
     chosen = {
         key: value for key, value in asked.items() if value != inspect.signature(evaluate).parameters[key].default
     }

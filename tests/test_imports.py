@@ -23,7 +23,9 @@ ORDER = [
     "statistics",
     "diagnostics",
     "topology",
+    "domains/play",
     "domains/atari",
+    "domains/environments",
     "domains/images",
     "jobs",
     "bench",
@@ -34,6 +36,9 @@ ORDER = [
 SIBLINGS = [
     {"nn", "losses"},
     {"domains/atari", "domains/images"},
+    {"domains/atari", "domains/environments"},
+    {"domains/environments", "domains/images"},
+    {"domains/play", "domains/images"},
     {"cli", "library"},
     {"atari", "images"},
     {"atari", "environments"},
@@ -100,7 +105,7 @@ def test_the_rule_sees_a_violation():
     assert violations("nn", {"manicap.losses.infonce"}) == ["manicap.losses.infonce"]
     assert violations("atari", {"manicap.train.loop", "manicap.core.files"}) == ["manicap.train.loop"]
     assert violations("algorithms", {"manicap.nn.heads", "torch"}) == []
-    assert violations("train", {"manicap.domains.base", "manicap.domains.atari.data"}) == ["manicap.domains.atari.data"]
-    assert violations("domains/images", {"manicap.domains.atari.data"}) == ["manicap.domains.atari.data"]
+    assert violations("train", {"manicap.domains.base", "manicap.domains.play.data"}) == ["manicap.domains.play.data"]
+    assert violations("domains/images", {"manicap.domains.play.data"}) == ["manicap.domains.play.data"]
     assert violations("report", {"manicap.domains.images.config"}) == ["manicap.domains.images.config"]
     assert violations("jobs", {"manicap.library"}) == ["manicap.library"]

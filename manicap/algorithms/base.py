@@ -16,7 +16,18 @@ from torch import Tensor, nn
 
 from manicap.core.ranges import Width
 from manicap.core.registry import Known, Registry
-from manicap.nn.encoders import Encoded, Encoder, ImpalaCNN, NatureCNN
+from manicap.nn.encoders import (
+    NATURE_KERNELS,
+    SMALL_KERNELS,
+    Encoded,
+    Encoder,
+    FittingCNN,
+    ImpalaCNN,
+    Kernels,
+    NatureCNN,
+    SmallCNN,
+    fitting_kernels,
+)
 from manicap.nn.normalised_input import InputName, NormalisedInput
 
 ProbeInput = Literal["output", "backbone", "local"]
@@ -67,7 +78,9 @@ class MethodContext:
     """Mean and deviation of every pixel [C, H, W] of the frames to learn from, in [0, 1], if a method asks for it."""
 
 
-ENCODERS: Registry[type[Encoder]] = Registry("encoder", Encoder, {"nature": NatureCNN, "impala": ImpalaCNN})
+ENCODERS: Registry[type[Encoder]] = Registry(
+    "encoder", Encoder, {"nature": NatureCNN, "small": SmallCNN, "fitting": FittingCNN, "impala": ImpalaCNN}
+)
 """Networks built from channels, height and width; `package.module:Name` names one from another package."""
 
 
@@ -76,7 +89,8 @@ class Settings:
     """Settings shared by all methods. A method's own settings default to the values of its paper."""
 
     encoder: Annotated[str, Known(ENCODERS)] = "nature"
-    """nature: the four convolutions of the paper's Table 4. impala: residual blocks (arXiv 1802.01561)."""
+    """nature: the four convolutions of the paper's Table 4. small: the same with a first stride of 2. fitting: the one
+    of the two that fits the size of frames. impala: residual blocks (arXiv 1802.01561)."""
 
     @classmethod
     def preset(cls, name: PresetName) -> Self:
@@ -93,7 +107,8 @@ class FrameSettings(Settings):
 
     input: InputName = "scaled"
     """What the encoder sees: pixels / 255 (scaled), minus the mean frame (centred), over each pixel's deviation
-    (standardised). The statistics are those of the frames that it learns from, and are saved with it."""
+    (standardised), or scaled and standardised side by side (both). The statistics are those of the frames that it
+    learns from, and are saved with it."""
 
     @classmethod
     def preset(cls, name: PresetName) -> Self:
@@ -102,13 +117,24 @@ class FrameSettings(Settings):
     @classmethod
     def beyond_the_paper(cls) -> dict[str, Any]:
         """What quick and standard change, as found in docs/training.md."""
-        return {"input": "standardised"}
+        return {"input": "both"}
+
+    @property
+    def needs_pixel_statistics(self) -> bool:
+        return self.input != "scaled"
+
+    def decoder_kernels(self, context: MethodContext) -> Kernels:
+        """Of a decoder that reverses the encoder; NatureCNN's if it has none."""
+        if self.encoder == "fitting":
+            return fitting_kernels(*context.input_shape[1:])
+        return SMALL_KERNELS if self.encoder == "small" else NATURE_KERNELS
 
     def build_encoder(self, context: MethodContext) -> Encoder:
-        encoder = super().build_encoder(context)
+        channels, height, width = context.input_shape
+        encoder = ENCODERS[self.encoder](channels * (2 if self.input == "both" else 1), height, width)
         if self.input == "scaled":
             return encoder
-        normalised = NormalisedInput(encoder)
+        normalised = NormalisedInput(encoder, channels)
         if context.pixel_statistics is not None:
             normalised.set_statistics(context.pixel_statistics, self.input)
         return normalised

@@ -16,13 +16,12 @@ from manicap.algorithms.base import (
     Batch,
     CapacityOn,
     LossOutput,
-    Method,
     MethodContext,
     Settings,
     detached,
     encode_times,
 )
-from manicap.algorithms.predictors import PairSettings, SpatialPredictors, mean_over_pairs
+from manicap.algorithms.predictors import PairMethod, PairSettings, SpatialPredictors, mean_over_pairs
 from manicap.core.ranges import HeadCount, NonNegative, Positive, Width
 from manicap.losses.capacity import CapacityRegularizer
 from manicap.nn.heads import Heads
@@ -49,14 +48,14 @@ class DIMCPlusSettings(PairSettings):
         return super().beyond_the_paper() | {"units": 512, "hidden_units": 512}
 
 
-class DIMCPlus(Method):
+class DIMCPlus(PairMethod):
     """Heads with one hidden layer on the convolutional features, each with its own global term."""
 
     settings_type: ClassVar[type[Settings]] = DIMCPlusSettings
 
     def __init__(self, settings: DIMCPlusSettings, context: MethodContext) -> None:
         super().__init__(settings, context)
-        self.settings, self.frames_per_sample = settings, settings.horizon + 1
+        self.settings = settings
         self.heads = Heads(self.encoder.num_features, settings.num_heads, settings.units, settings.hidden_units)
         self.predictors = SpatialPredictors(settings.units, self.encoder.local_channels)
         epsilon = settings.epsilon if settings.target_ratio is None else None
@@ -68,6 +67,7 @@ class DIMCPlus(Method):
         encoded = encode_times(self.encoder, batch.frames_BTCHW, max(settings.predicting_frames, 1 + on_both))
         heads_TBND = self.heads(encoded.features_BF)
         parts = mean_over_pairs(settings, self.predictors.infonce, heads_TBND, encoded.local_BPC)
+        parts |= self.reconstruction(batch.frames_BTCHW, encoded.features_BF)
         heads_next_BND = heads_TBND[B : 2 * B] if on_both else None
         capacity, measured = self.capacity(heads_TBND[:B], LossOutput(parts).total, heads_next_BND)
         metrics = detached({f"capacity_{name}": value for name, value in measured.items()})

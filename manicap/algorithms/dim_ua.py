@@ -18,13 +18,12 @@ from manicap.algorithms.base import (
     Batch,
     CapacityOn,
     LossOutput,
-    Method,
     MethodContext,
     Settings,
     detached,
     encode_times,
 )
-from manicap.algorithms.predictors import PairSettings, SpatialPredictors, mean_over_pairs
+from manicap.algorithms.predictors import PairMethod, PairSettings, SpatialPredictors, mean_over_pairs
 from manicap.core.ranges import HeadCount, NonNegative, Positive, Width
 from manicap.losses.atlas import unbalance
 from manicap.losses.capacity import CapacityRegularizer
@@ -66,7 +65,7 @@ class DIMUACPlusSettings(DIMUASettings):
     """Capacity of the charts' outputs at t only, or the mean over t and t+1."""
 
 
-class DIMUA(Method):
+class DIMUA(PairMethod):
     """Charts, linear by default, and a membership on the convolutional features."""
 
     settings_type: ClassVar[type[Settings]] = DIMUASettings
@@ -76,7 +75,7 @@ class DIMUA(Method):
 
     def __init__(self, settings: DIMUASettings, context: MethodContext) -> None:
         super().__init__(settings, context)
-        self.settings, self.frames_per_sample = settings, settings.horizon + 1
+        self.settings = settings
         self.heads = Heads(self.encoder.num_features, settings.num_heads, settings.units, settings.hidden_units)
         self.membership = Membership(self.encoder.num_features, settings.num_heads)
         self.predictors = SpatialPredictors(settings.units, self.encoder.local_channels)
@@ -89,6 +88,7 @@ class DIMUA(Method):
         q_TBN = self.membership(encoded.features_BF)
         target_TBND = self.target(heads_TBND, q_TBN[:predicting])
         parts = mean_over_pairs(settings, self.predictors.infonce, target_TBND, encoded.local_BPC)
+        parts |= self.reconstruction(batch.frames_BTCHW, encoded.features_BF)
         parts["unbalance"] = settings.unbalance_weight * unbalance(q_TBN)
         metrics = detached({"membership_max": q_TBN[:B].max(1).values.mean()})
         return self.regularize(heads_TBND[:B], heads_TBND[B : 2 * B], LossOutput(parts, metrics))

@@ -7,15 +7,15 @@ from typing import ClassVar
 
 from torch import Tensor, nn
 
-from manicap.algorithms.base import Batch, LossOutput, Method, MethodContext, encode_times
-from manicap.algorithms.predictors import Terms, mean_over_pairs
+from manicap.algorithms.base import Batch, LossOutput, MethodContext, encode_times
+from manicap.algorithms.predictors import PairMethod, Terms, mean_over_pairs
 from manicap.algorithms.st_dim import STDIMSettings
 from manicap.losses.infonce import infonce
 from manicap.nn.encoders import Encoded
 from manicap.nn.heads import Heads
 
 
-class GlobalTDIM(Method):
+class GlobalTDIM(PairMethod):
     """One linear head; a bilinear score between the outputs of the two frames."""
 
     settings_type = STDIMSettings
@@ -23,13 +23,15 @@ class GlobalTDIM(Method):
 
     def __init__(self, settings: STDIMSettings, context: MethodContext) -> None:
         super().__init__(settings, context)
-        self.settings, self.frames_per_sample = settings, settings.horizon + 1
+        self.settings = settings
         self.head = Heads(self.encoder.num_features, num_heads=1, num_units=settings.units)
         self.predictor = nn.Linear(settings.units, settings.units)
 
     def loss(self, batch: Batch) -> LossOutput:
-        o_TBD = self.output(encode_times(self.encoder, batch.frames_BTCHW))
-        return LossOutput(mean_over_pairs(self.settings, self.estimate, self.predictor(o_TBD), o_TBD))
+        encoded = encode_times(self.encoder, batch.frames_BTCHW)
+        o_TBD = self.output(encoded)
+        terms = mean_over_pairs(self.settings, self.estimate, self.predictor(o_TBD), o_TBD)
+        return LossOutput(terms | self.reconstruction(batch.frames_BTCHW, encoded.features_BF))
 
     @staticmethod
     def estimate(predictions_BD: Tensor, o_BD: Tensor, o_next_BD: Tensor) -> Terms:

@@ -23,7 +23,7 @@ class PixelPred(Method):
     def __init__(self, settings: OneHeadSettings, context: MethodContext) -> None:
         super().__init__(settings, context)
         self.head = Heads(self.encoder.num_features, num_heads=1, num_units=settings.units)
-        self.decoder = NatureDecoder(settings.units, *context.input_shape)
+        self.decoder = NatureDecoder(settings.units, *context.input_shape, settings.decoder_kernels(context))
 
     def loss(self, batch: Batch) -> LossOutput:
         output_BD = self.output(self.encoder(batch.frames_BTCHW[:, 0]))

@@ -7,10 +7,11 @@ from typing import Annotated, Any, Literal
 import torch
 from torch import Tensor, nn
 
-from manicap.algorithms.base import FrameSettings
-from manicap.core.ranges import Range
+from manicap.algorithms.base import FrameSettings, Method, MethodContext
+from manicap.core.ranges import NonNegative, Range
 from manicap.losses.infonce import global_local_infonce, local_local_infonce
 from manicap.losses.jsd import global_local_jsd, local_local_jsd
+from manicap.nn.pixels import LinearPixels
 
 
 @dataclass(frozen=True)
@@ -24,15 +25,22 @@ class PairSettings(FrameSettings):
     """Predict the next frame from this one, or also this one from the next, by the same score functions."""
     horizon: Annotated[int, Range(1, 100)] = 1
     """Predict up to this many steps away; a sample has one frame more."""
+    reconstruction: NonNegative = 0.0
+    """Weight of a linear reconstruction of coarse frames from the convolutional features, so that what no prediction
+    needs is not lost; 0 disables it."""
 
     @classmethod
     def beyond_the_paper(cls) -> dict[str, Any]:
-        return super().beyond_the_paper() | {"directions": "both", "horizon": 2}
+        return super().beyond_the_paper() | {"directions": "both", "horizon": 2, "reconstruction": 1.5}
 
     @property
     def predicting_frames(self) -> int:
         """How many frames of a sample, from the first, something is predicted from."""
         return self.horizon + (self.directions == "both")
+
+    @property
+    def needs_pixel_statistics(self) -> bool:
+        return super().needs_pixel_statistics or self.reconstruction > 0
 
 
 Terms = dict[str, Tensor]
@@ -61,6 +69,26 @@ def _mean(found: Sequence[Terms]) -> Terms:
     if len(found) == 1:
         return found[0]
     return {name: torch.stack([terms[name] for terms in found]).mean() for name in found[0]}
+
+
+class PairMethod(Method):
+    """Base of the methods on pairs of frames."""
+
+    def __init__(self, settings: PairSettings, context: MethodContext) -> None:
+        super().__init__(settings, context)
+        self.frames_per_sample, self.reconstruction_weight = settings.horizon + 1, settings.reconstruction
+        self.pixels = None
+        if settings.reconstruction:
+            self.pixels = LinearPixels(self.encoder.num_features, context.input_shape)
+            if context.pixel_statistics is not None:
+                self.pixels.set_statistics(*context.pixel_statistics)
+
+    def reconstruction(self, frames_BTCHW: Tensor, features: Tensor) -> Terms:
+        """The term, from the features of the first frames of all samples first, as `encode_times` returns them."""
+        if self.pixels is None:
+            return {}
+        frames = frames_BTCHW.transpose(0, 1).flatten(0, 1)[: len(features)]
+        return {"reconstruction": self.reconstruction_weight * self.pixels(features, frames)}
 
 
 class SpatialPredictors(nn.Module):

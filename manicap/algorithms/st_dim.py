@@ -8,8 +8,8 @@ from typing import ClassVar
 
 from torch import Tensor
 
-from manicap.algorithms.base import Batch, LossOutput, Method, MethodContext, OneHeadSettings, encode_times
-from manicap.algorithms.predictors import Estimate, PairSettings, SpatialPredictors, Terms, mean_over_pairs
+from manicap.algorithms.base import Batch, LossOutput, MethodContext, OneHeadSettings, encode_times
+from manicap.algorithms.predictors import Estimate, PairMethod, PairSettings, SpatialPredictors, Terms, mean_over_pairs
 from manicap.nn.encoders import Encoded
 from manicap.nn.heads import Heads
 
@@ -19,7 +19,7 @@ class STDIMSettings(OneHeadSettings, PairSettings):
     """Those of its two bases."""
 
 
-class STDIM(Method):
+class STDIM(PairMethod):
     """One linear head on the convolutional features; the probe sees its output."""
 
     settings_type = STDIMSettings
@@ -27,7 +27,7 @@ class STDIM(Method):
 
     def __init__(self, settings: STDIMSettings, context: MethodContext) -> None:
         super().__init__(settings, context)
-        self.settings, self.frames_per_sample = settings, settings.horizon + 1
+        self.settings = settings
         self.head = Heads(self.encoder.num_features, num_heads=1, num_units=settings.units)
         self.predictors = SpatialPredictors(settings.units, self.encoder.local_channels)
 
@@ -35,9 +35,10 @@ class STDIM(Method):
         return LossOutput(self.terms(batch.frames_BTCHW, self.predictors.infonce))
 
     def terms(self, frames_BTCHW: Tensor, estimate: Estimate) -> Terms:
-        """The two terms, by a given estimator."""
+        """The two terms, by a given estimator, and that of the reconstruction."""
         encoded = encode_times(self.encoder, frames_BTCHW, self.settings.predicting_frames)
-        return mean_over_pairs(self.settings, estimate, self.head(encoded.features_BF), encoded.local_BPC)
+        terms = mean_over_pairs(self.settings, estimate, self.head(encoded.features_BF), encoded.local_BPC)
+        return terms | self.reconstruction(frames_BTCHW, encoded.features_BF)
 
     def output(self, encoded: Encoded) -> Tensor:
         return self.head(encoded.features_BF)[:, 0]

@@ -39,7 +39,7 @@ class VAE(Method):
         super().__init__(settings, context)
         self.settings = settings
         self.posterior = Heads(self.encoder.num_features, num_heads=2, num_units=settings.units)
-        self.decoder = NatureDecoder(settings.units, *context.input_shape)
+        self.decoder = NatureDecoder(settings.units, *context.input_shape, settings.decoder_kernels(context))
 
     def loss(self, batch: Batch) -> LossOutput:
         frames_BCHW = batch.frames_BTCHW[:, 0]

@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 from manicap.atari.emulator import FRAME_SHAPE, RAM_SIZE
 from manicap.atari.frames import CompressedFrames
 from manicap.atari.games import GAMES, find_game
+from manicap.atari.labelling import RamLabels
 from manicap.atari.ram import block_starts, read_ram
 from manicap.core.config import config_hash, from_dict, to_dict
 from manicap.core.errors import UserError
@@ -117,6 +118,14 @@ class Store:
 
     def __repr__(self) -> str:
         return f"<Store {self.path}: {len(self)} frames, {len(self.episodes)} lives of {self.config.game}>"
+
+    @property
+    def subject(self) -> str:
+        return self.config.game
+
+    def labelling(self, name: str) -> RamLabels:
+        """The state variables of an annotation set: `corrected`, `ari-2020`, `ari-2019`."""
+        return RamLabels(self, name)
 
     @property
     def format(self) -> int:

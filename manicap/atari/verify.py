@@ -13,8 +13,8 @@ from ale_py import Action, ALEInterface
 from manicap.atari.annotations import Variable, annotations
 from manicap.atari.emulator import RAM_SIZE, Bytes, Lane
 from manicap.atari.games import Game
-from manicap.atari.splits import entropy
 from manicap.core.errors import UserError
+from manicap.play.splits import entropy
 
 PROBE_FRAMES = 2
 """Two, because many games draw an object only in every other frame."""

@@ -9,7 +9,6 @@ from rich.table import Table
 from manicap.atari.annotations import ANNOTATION_SETS, annotations, kind_of, sets_with, why_name
 from manicap.atari.collect import collect as collect_store
 from manicap.atari.games import GAMES, Game, find_game
-from manicap.atari.protocol import FIXED
 from manicap.atari.store import StoreConfig
 from manicap.atari.verify import VariableReport, verify_game
 from manicap.cli.annotation_set import AnnotationSet
@@ -19,6 +18,7 @@ from manicap.core.errors import unknown_choice
 from manicap.core.paths import DATA_DIR
 from manicap.core.printing import plain_console
 from manicap.core.ranges import Range, Seed, Threads
+from manicap.play.protocol import FIXED
 
 OptionalGame = Annotated[str | None, tyro.conf.Positional, tyro.conf.arg(help="Game; all games if omitted.")]
 TestedSteps = Annotated[int, Range(10, 10**9)]

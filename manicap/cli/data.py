@@ -11,8 +11,6 @@ from manicap.atari.convert import convert_store
 from manicap.atari.emulator import FRAME_SHAPE, RAM_SIZE
 from manicap.atari.export import FPS, Format, export_life
 from manicap.atari.integrity import open_store, verify_store
-from manicap.atari.protocol import ProtocolName, find_protocol
-from manicap.atari.splits import probe_splits
 from manicap.atari.store import FORMAT, Store, list_stores, remove_store
 from manicap.cli.annotation_set import AnnotationSet
 from manicap.cli.remote import stores_elsewhere
@@ -23,6 +21,8 @@ from manicap.core.progress import Tracker
 from manicap.core.ranges import Range, Seed
 from manicap.core.remote import remote_of
 from manicap.images.inventory import find_image_files, list_image_files
+from manicap.play.protocol import ProtocolName, find_protocol
+from manicap.play.splits import probe_splits
 
 StorePath = Annotated[
     Path, tyro.conf.Positional, tyro.conf.arg(help="Directory of the store, as 'data list' shows it.")

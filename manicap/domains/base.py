@@ -24,6 +24,7 @@ from manicap.algorithms.base import Method, MethodContext, PresetName, SampleKin
 from manicap.core.config import to_dict
 from manicap.core.errors import UserError
 from manicap.core.registry import Registry
+from manicap.play.store import PlayStore
 
 if TYPE_CHECKING:  # they look up domains by name
     from manicap.domains.evaluation import Evaluation, EvaluationConfig, Probed
@@ -104,6 +105,8 @@ class Domain(ABC, Generic[Config, Probing]):
     """Its name in a sentence: Atari games, images."""
     kinds: ClassVar[tuple[SampleKind, ...]]
     """The kinds of its samples: methods of these kinds can learn from it."""
+    places_on_screen: ClassVar[bool] = False
+    """Whether places are in pixels of the frame, so that what is decoded can be drawn into it."""
     subject_field: ClassVar[str]
     """The field of its config, and the flag, that says what to learn from: game, dataset."""
     example_subject: ClassVar[str]
@@ -204,6 +207,10 @@ class Domain(ABC, Generic[Config, Probing]):
         """The images that were probed on, to be shown; None if they are not on disk, or there are none."""
         return None
 
+    def play(self, config: Config, evaluation: Probing, data_dir: Path) -> PlayStore | None:
+        """The play that was probed on, to be shown; None if it is not on disk, or there is none."""
+        return None
+
     def test_features(self, config: Config, encoder: Any, probe_steps: int, data_dir: Path, quiet: bool) -> Any:
         """Features [n, F] of a probe's test samples, for drawing the charts of a run."""
         raise UserError(f"drawing the charts of runs on {self.title} is not supported")
@@ -259,6 +266,7 @@ DOMAINS: Registry[type[Domain[Any, Any]]] = Registry(
     Domain,
     {
         "atari": "manicap.domains.atari.domain:AtariDomain",
+        "environments": "manicap.domains.environments.domain:EnvironmentDomain",
         "images": "manicap.domains.images.domain:ImageDomain",
     },
 )

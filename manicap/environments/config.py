@@ -39,7 +39,8 @@ class RecordConfig:
     """Independent environments played in parallel."""
     labels: str | None = None
     """State variables of a step: info (info["labels"]), observation (a vector), or package.module:function of (env,
-    observation, info) that returns a dict. If omitted: info["labels"] where there is one."""
+    observation, info) that returns a dict. If omitted: info["labels"] where there is one; known are those of MiniGrid
+    and of gymnasium's classic control."""
     label_names: tuple[str, ...] = ()
     """With --labels observation: names of its entries."""
     label_kinds: tuple[str, ...] = ()

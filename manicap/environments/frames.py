@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manicap.core.errors import UserError
-from manicap.environments.pictures import gray_of
 from manicap.play.codec import decompress
 from manicap.play.frames import Bytes, DecodedFrames
+from manicap.play.pictures import gray_of
 
 
 class StoredFrames(DecodedFrames):

@@ -15,6 +15,7 @@ from manicap.core.errors import UserError, unknown_choice
 from manicap.core.ranges import shown
 from manicap.core.registry import import_plugin
 from manicap.environments.config import DEFAULT_CATEGORY, LOCAL, RecordConfig
+from manicap.environments.known import known_labels
 from manicap.environments.making import Environment, OwnFunctions, users_code
 from manicap.play.store import StateVariable, VariableKind
 
@@ -78,7 +79,9 @@ class LabelReader:
         else:
             found = info.get("labels")
             if found is None and labels is None:
-                return None
+                found = known_labels(env, observation)
+                if found is None:
+                    return None
         if not isinstance(found, Mapping):
             raise UserError(f"labels must be a dict {place}, got {shown(found)}")
         return {_checked_name(name, place): plain_label(value, name, place) for name, value in found.items()}

@@ -8,16 +8,9 @@ from numpy.typing import NDArray
 from manicap.core.errors import UserError
 from manicap.environments.config import SIDES, RecordConfig
 from manicap.environments.making import Environment, users_code
-from manicap.play.resizing import resize_by_area
+from manicap.play.pictures import gray_of, resize_by_area
 
 Bytes = NDArray[np.uint8]
-LUMA = np.array([299, 587, 114], np.uint32)
-"""ITU-R 601, in thousandths."""
-
-
-def gray_of(frames: Bytes) -> Bytes:
-    """Luma [...] of colours [..., 3], rounded."""
-    return ((frames @ LUMA + 500) // 1000).astype(np.uint8)
 
 
 def take_frame(config: RecordConfig, env: Environment, observation: Any, place: str) -> Bytes:

@@ -4,7 +4,7 @@ from itertools import pairwise
 
 from torch import Tensor, nn
 
-from manicap.nn.encoders import NATURE_CHANNELS, NATURE_KERNELS, nature_sizes
+from manicap.nn.encoders import NATURE_CHANNELS, NATURE_KERNELS, Kernels, nature_sizes
 from manicap.nn.initialization import orthogonal
 
 
@@ -18,9 +18,16 @@ class NatureDecoder(nn.Module):
     Deviations: the linear layer is orthogonal too; the 2019 code leaves it at torch's default.
     """
 
-    def __init__(self, num_features: int, channels: int = 1, height: int = 210, width: int = 160) -> None:
+    def __init__(
+        self,
+        num_features: int,
+        channels: int = 1,
+        height: int = 210,
+        width: int = 160,
+        kernels: Kernels = NATURE_KERNELS,
+    ) -> None:
         super().__init__()
-        heights, widths = nature_sizes(height), nature_sizes(width)
+        heights, widths = nature_sizes(height, kernels), nature_sizes(width, kernels)
         if min(num_features, channels) < 1 or min(heights[-1], widths[-1]) < 1:
             raise ValueError(
                 "NatureDecoder needs positive num_features and channels and images of at least 76 x 76, "
@@ -32,7 +39,7 @@ class NatureDecoder(nn.Module):
         depths = [*NATURE_CHANNELS[::-1], channels]
         layers: list[nn.Module] = []
         for (inputs, outputs), (small, large), (kernel, stride) in zip(
-            pairwise(depths), pairwise(sizes), NATURE_KERNELS[::-1], strict=True
+            pairwise(depths), pairwise(sizes), kernels[::-1], strict=True
         ):
             # The forward convolution dropped this many rows and columns.
             dropped = (large[0] - (small[0] - 1) * stride - kernel, large[1] - (small[1] - 1) * stride - kernel)

@@ -61,13 +61,23 @@ NATURE_KERNELS = ((8, 4), (4, 2), (4, 2), (3, 1))
 NATURE_CHANNELS = (32, 64, 128, 64)
 
 
-def nature_sizes(size: int) -> list[int]:
+SMALL_KERNELS = ((4, 2), (4, 2), (4, 2), (3, 1))
+LARGE_SIDE = 128
+"""Frames with a shorter side would leave NatureCNN's first stride of 4 only a few positions."""
+Kernels = tuple[tuple[int, int], ...]
+
+
+def fitting_kernels(height: int, width: int) -> Kernels:
+    return NATURE_KERNELS if min(height, width) >= LARGE_SIDE else SMALL_KERNELS
+
+
+def nature_sizes(size: int, kernels: Kernels = NATURE_KERNELS) -> list[int]:
     """Length of one side of the input and after each convolution; the last is 0 or less if the input is too small.
 
     `nature_sizes(210) == [210, 51, 24, 11, 9]`
     """
     sizes = [size]
-    for kernel, stride in NATURE_KERNELS:
+    for kernel, stride in kernels:
         sizes.append((sizes[-1] - kernel) // stride + 1)
     return sizes
 
@@ -83,14 +93,18 @@ class NatureCNN(Encoder):
     convolution and 386 with channels first throughout.
     """
 
+    kernels: Kernels = NATURE_KERNELS
+    smallest: ClassVar[int] = 76
+
     def __init__(self, channels: int = 1, height: int = 210, width: int = 160) -> None:
         super().__init__(channels, height, width)
-        heights, widths = nature_sizes(height), nature_sizes(width)
+        heights, widths = nature_sizes(height, self.kernels), nature_sizes(width, self.kernels)
         if min(heights[-1], widths[-1]) < 1:
-            raise ValueError(f"NatureCNN needs frames of at least 76 x 76, got {height} x {width}")
+            least = f"{self.smallest} x {self.smallest}"
+            raise ValueError(f"{type(self).__name__} needs frames of at least {least}, got {height} x {width}")
         inputs = (channels, *NATURE_CHANNELS)
         self.conv1, self.conv2, self.conv3, self.conv4 = (
-            nn.Conv2d(inputs[i], inputs[i + 1], kernel, stride) for i, (kernel, stride) in enumerate(NATURE_KERNELS)
+            nn.Conv2d(inputs[i], inputs[i + 1], kernel, stride) for i, (kernel, stride) in enumerate(self.kernels)
         )
         orthogonal(self)
         self.local_channels, self.local_height, self.local_width = NATURE_CHANNELS[2], heights[3], widths[3]
@@ -98,7 +112,7 @@ class NatureCNN(Encoder):
 
     def layers(self, frames_BCHW: Tensor) -> dict[str, Tensor]:
         self._require_frames(frames_BCHW)
-        first = frame_convolution(frames_BCHW, self.conv1.weight, self.conv1.bias, stride=4).relu()
+        first = self._first(frames_BCHW).relu()
         second = self.conv2(first).relu()
         local = self.conv3(second).relu()
         last = self.conv4(local).relu()
@@ -106,11 +120,33 @@ class NatureCNN(Encoder):
 
     def forward(self, frames_BCHW: Tensor, features_of: int | None = None) -> Encoded:
         self._require_frames(frames_BCHW)
-        x = frame_convolution(frames_BCHW, self.conv1.weight, self.conv1.bias, stride=4).relu_()
+        x = self._first(frames_BCHW).relu_()
         x = self.conv2(x).relu_()
         local_BCHW = self.conv3(x).relu_()
         features_BCHW = self.conv4(local_BCHW[:features_of]).relu_()
         return Encoded(_positions(local_BCHW), features_BCHW.flatten(1))
+
+    def _first(self, frames_BCHW: Tensor) -> Tensor:
+        return frame_convolution(frames_BCHW, self.conv1.weight, self.conv1.bias, self.kernels[0][1])
+
+
+class SmallCNN(NatureCNN):
+    """NatureCNN with a first convolution k4 s2, for frames from 38 x 38.
+
+    At 96 x 96, 10 x 10 positions and 4096 features, where NatureCNN has 4 x 4 and 256; about as much work as NatureCNN
+    at 210 x 160.
+    """
+
+    kernels: Kernels = SMALL_KERNELS
+    smallest: ClassVar[int] = 38
+
+
+class FittingCNN(SmallCNN):
+    """NatureCNN for frames whose sides have at least 128 pixels, SmallCNN for smaller ones."""
+
+    def __init__(self, channels: int = 1, height: int = 210, width: int = 160) -> None:
+        self.kernels = fitting_kernels(height, width)
+        super().__init__(channels, height, width)
 
 
 def frame_convolution(frames_BCHW: Tensor, weight_OCHW: Tensor, bias_O: Tensor | None, stride: int) -> Tensor:

@@ -11,27 +11,32 @@ from torch import Tensor
 
 from manicap.nn.encoders import Encoded, Encoder
 
-InputName = Literal["scaled", "centred", "standardised"]
+InputName = Literal["scaled", "centred", "standardised", "both"]
 """`scaled`: pixels / 255, as in the papers. `centred`: minus the mean frame. `standardised`: and over the deviation of
-each pixel."""
+each pixel. `both`: scaled, and standardised as further channels."""
 SMALLEST_DEVIATION = 0.1
 """Pixels that hardly vary are divided by this, of a range of 1; else one odd pixel would outweigh all others."""
 
 
 class NormalisedInput(Encoder):
-    """An encoder behind `(frames / 255 - mean) / deviation`, per pixel. Both are buffers, saved with the weights."""
+    """An encoder behind `(frames / 255 - mean) / deviation`, per pixel. Both are buffers, saved with the weights.
+
+    An encoder of twice as many channels as the frames have sees `frames / 255` before these.
+    """
 
     input_statistics: ClassVar[tuple[str, ...]] = ("mean", "deviation")
     mean: Tensor
     deviation: Tensor
 
-    def __init__(self, encoder: Encoder) -> None:
+    def __init__(self, encoder: Encoder, channels: int | None = None) -> None:
         """As it is, nothing is subtracted or divided; `set_statistics` and loading change that."""
-        super().__init__(encoder.channels, encoder.height, encoder.width)
+        super().__init__(channels or encoder.channels, encoder.height, encoder.width)
+        if encoder.channels not in (self.channels, 2 * self.channels):
+            raise ValueError(f"an encoder of {encoder.channels} channels does not fit frames of {self.channels}")
         self.encoder = encoder
         self.num_features, self.local_channels = encoder.num_features, encoder.local_channels
         self.local_height, self.local_width = encoder.local_height, encoder.local_width
-        shape = (encoder.channels, encoder.height, encoder.width)
+        shape = (self.channels, encoder.height, encoder.width)
         self.register_buffer("mean", torch.zeros(shape))
         self.register_buffer("deviation", torch.ones(shape))
 
@@ -39,7 +44,7 @@ class NormalisedInput(Encoder):
         """From the mean and the deviation of pixels in [0, 1], each [C, H, W]."""
         mean, deviation = statistics
         self.mean.copy_(mean)
-        if name == "standardised":
+        if name in ("standardised", "both"):
             self.deviation.copy_(deviation.clamp_min(SMALLEST_DEVIATION))
 
     def forward(self, frames_BCHW: Tensor, features_of: int | None = None) -> Encoded:
@@ -54,4 +59,5 @@ class NormalisedInput(Encoder):
         x = frames_BCHW.to(self.mean.dtype)
         scale = 255 if frames_BCHW.dtype == torch.uint8 else 1
         # One multiplication and one addition: the pixels are many.
-        return torch.addcmul(-self.mean / self.deviation, x, 1 / (scale * self.deviation))
+        normalised = torch.addcmul(-self.mean / self.deviation, x, 1 / (scale * self.deviation))
+        return normalised if self.encoder.channels == self.channels else torch.cat([x / scale, normalised], 1)

@@ -4,6 +4,8 @@ The prequential code: the first labels are sent as they are, log2 K bits each; t
 probabilities that the probe fitted to the first n gives them. A probe that learns from few labels needs few bits.
 """
 
+from typing import Any
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -11,6 +13,25 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 LEAST_DEVIATION = 0.1
 """A probe that was never wrong on held-out labels is still not certain."""
+STEPS = 256
+"""In which a real number is sent, over its range."""
+MOST_VALUES = 4096
+"""Whole numbers of a wider range are sent as real ones."""
+
+
+class Lattice:
+    """Whole numbers from 0 for the columns of numbers [n, V]: labels as they are, real numbers in 256 even steps."""
+
+    def __init__(self, numbers: NDArray[Any]) -> None:
+        self.lowest, self.unit, self.size = np.zeros(numbers.shape[1]), np.ones(numbers.shape[1]), 1
+        if numbers.size and not np.issubdtype(numbers.dtype, np.integer):
+            self.lowest, spread = numbers.min(0), np.ptp(numbers, axis=0)
+            whole = (numbers == numbers.round()).all(0) & (spread < MOST_VALUES)
+            self.unit = np.where(whole | (spread == 0), 1, spread / (STEPS - 1))
+            self.size = int(((numbers.max(0) - self.lowest) / self.unit).round().max()) + 1
+
+    def __call__(self, numbers: NDArray[Any]) -> Floats:
+        return np.asarray((numbers - self.lowest) / self.unit, np.float64)
 
 
 def number_probabilities(true: Floats, predicted: Floats, deviation: Floats, num_values: int) -> Floats:

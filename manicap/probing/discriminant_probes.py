@@ -45,7 +45,7 @@ class DiscriminantProbes:
     def fit(self, train: ProbeData, val: ProbeData | None = None) -> Self:
         """Set `regression_` and `exact_`. `val` is not used: its labels would not be counted."""
         self.standardisation_ = Standardisation.of(train.features)
-        targets = Targets(train.labels, self.seed, "exact values")
+        targets = Targets(train.labels, self.seed, "exact values", train.values)
         frames = LabelledFrames(train, self.standardisation_, targets, self.seed)
         sums = some = None
         if frames.are_many(len(frames)):

@@ -14,12 +14,11 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from manicap.atari.splits import Rows
-from manicap.atari.store import Store
-from manicap.atari.views import GRAY, View
 from manicap.core.errors import UserError
 from manicap.core.progress import Tracker
 from manicap.core.seeding import numpy_generator
+from manicap.play.store import PlayStore, Rows
+from manicap.play.views import GRAY, View
 from manicap.probing.encoders import Encoder, EncoderFailed, FrameEncoder
 from manicap.probing.feature_cache import Features, FeatureWriter, agree, read_features
 
@@ -29,7 +28,7 @@ CHECKED_FRAMES = 16
 
 def extract_features(
     encoder: FrameEncoder | Encoder,
-    store: Store,
+    store: PlayStore,
     rows: Rows,
     view: View = GRAY,
     *,
@@ -49,7 +48,7 @@ def extract_features(
 
 def extract_all(
     encoders: Sequence[tuple[FrameEncoder | Encoder, str | None]],
-    store: Store,
+    store: PlayStore,
     rows: Rows,
     cache_dir: Path | None = None,
     batch_size: int = 128,
@@ -119,7 +118,7 @@ def project_features(features: Features, width: int, seed: int) -> Features:
     return projected
 
 
-def _encode_sample(frozen: FrameEncoder, store: Store, rows: Rows, view: View) -> Features:
+def _encode_sample(frozen: FrameEncoder, store: PlayStore, rows: Rows, view: View) -> Features:
     """Features of the first rows, encoded twice: a nondeterministic encoder is refused."""
     if not len(rows):
         raise UserError("there are no frames to encode")
@@ -153,8 +152,8 @@ def _encode_view(frozen: FrameEncoder, frames: NDArray[np.uint8], view: View) ->
         ) from error
 
 
-def _read_blocks(store: Store, rows: Rows, view: View, batch_size: int, quiet: bool) -> Iterator[NDArray[np.uint8]]:
-    with Tracker(f"encoding {store.config.game}", len(rows), "frames", quiet) as tracker:
+def _read_blocks(store: PlayStore, rows: Rows, view: View, batch_size: int, quiet: bool) -> Iterator[NDArray[np.uint8]]:
+    with Tracker(f"encoding {store.subject}", len(rows), "frames", quiet) as tracker:
         for frames in view.chunks(store, rows, batch_size):
             yield frames
             tracker.advance(len(frames))
@@ -169,7 +168,7 @@ def _encode(encoder: FrameEncoder, frames: NDArray[np.uint8], width: int) -> Fea
     return features
 
 
-def _key(frozen: FrameEncoder, fingerprint: str, store: Store, rows: Rows, view: View) -> str:
+def _key(frozen: FrameEncoder, fingerprint: str, store: PlayStore, rows: Rows, view: View) -> str:
     rows_hash = hashlib.sha256(np.ascontiguousarray(rows, np.int64).tobytes()).hexdigest()
     parts = "\x1f".join(
         [fingerprint, frozen.settings, store.fingerprint, rows_hash, *([] if view == GRAY else [str(view)])]

@@ -34,8 +34,12 @@ class Piece(NamedTuple):
 class Targets:
     """The columns regressed from features, for labels [n, V], up to those wanted."""
 
-    def __init__(self, labels: Labels, seed: int, wanted: Wanted = "controls") -> None:
+    def __init__(
+        self, labels: Labels, seed: int, wanted: Wanted = "controls", numbers: NDArray[np.float64] | None = None
+    ) -> None:
+        """`numbers` [n, V] are regressed in the place of the labels."""
         self.wanted, self.labels = wanted, labels.astype(np.int64)
+        self.numbers = self.labels if numbers is None else numbers
         self.values = [np.unique(column) for column in self.labels.T]
         rng = numpy_generator(seed, "control labels")
         self._exchanged = [rng.permutation(found) for found in self.values]
@@ -51,7 +55,7 @@ class Targets:
 
     def columns(self, rows: Indices) -> Tensor:
         chosen = self.labels[rows]
-        parts = [chosen]
+        parts = [self.numbers[rows]]
         if self.wanted != "numbers":
             parts += [chosen[:, v, None] == found for v, found in enumerate(self.values)]
         if self.wanted == "controls":

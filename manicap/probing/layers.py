@@ -26,6 +26,8 @@ class Frames(NamedTuple):
     frames: NDArray[np.uint8]
     labels: Labels
     episodes: NDArray[np.int64]
+    values: NDArray[np.float64] | None = None
+    """As in `ProbeData`."""
 
 
 def read_layers(
@@ -36,7 +38,8 @@ def read_layers(
     found = {}
     for name in names:
         train_data, test_data = (
-            ProbeData(_outputs(layers, name, part.frames), part.labels, part.episodes, kinds) for part in (train, test)
+            ProbeData(_outputs(layers, name, part.frames), part.labels, part.episodes, kinds, part.values)
+            for part in (train, test)
         )
         probe = RidgeProbes(seed, curves=False).fit(train_data)
         variables = [str(v) for v in range(train.labels.shape[1])]

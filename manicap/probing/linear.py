@@ -22,11 +22,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.optim.adam import adam
 
-from manicap.atari.protocol import FIXED, Protocol
 from manicap.core.config import check_config
 from manicap.core.progress import Tracker
 from manicap.core.ranges import Count, Fraction, NonNegative, Positive, Range
 from manicap.core.seeding import numpy_generator
+from manicap.play.protocol import FIXED, Protocol
 from manicap.probing.columns import ClassColumns
 from manicap.probing.metrics import Labels
 from manicap.probing.sampling import ProbeData, scored_rows, training_batches

@@ -110,15 +110,18 @@ def score_labels(
     categories: Mapping[str, Sequence[str]],
     kinds: Mapping[str, str] | None = None,
     numbers: NDArray[np.floating[Any]] | None = None,
+    values: NDArray[np.float64] | None = None,
 ) -> Scores:
     """Scores by variable, by category and over all.
 
     `categories` gives the variables of each category; a variable may be in two or in none. Names that are not among
     `variables` (dropped for their low entropy) do not count, and a category without any of `variables` is not present.
-    Variables whose kind is place or number have R2 and an error too: of `numbers` [n, V], or of the predicted labels.
+    Variables whose kind is place or number have R2 and an error too: of `numbers` [n, V], compared with the true
+    `values` if labels are not their own, or else of the predicted labels.
     """
     exact = [f(true, predicted).tolist() for f in (weighted_f1, accuracy, macro_f1)]
-    read, wanted = predicted if numbers is None else numbers, true.astype(np.float64)
+    read = predicted if numbers is None else numbers
+    wanted = (true if numbers is None or values is None else values).astype(np.float64)
     r2 = explained_variance(wanted, read.astype(np.float64))
     errors = np.abs(wanted - read).mean(0)
     by_variable = {}

@@ -8,10 +8,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from manicap.atari.splits import Rows
-from manicap.atari.store import Store
-from manicap.atari.views import GRAY, View
 from manicap.core.seeding import numpy_generator
+from manicap.play.store import PlayStore, Rows
+from manicap.play.views import GRAY, View
 from manicap.probing.encoders import FrameEncoder
 
 PIXELS = "pixels"
@@ -43,7 +42,7 @@ class PixelMap(nn.Module):
 
 
 def pixel_floors(
-    store: Store, train_rows: Rows, width: int | None, seed: int, view: View = GRAY
+    store: PlayStore, train_rows: Rows, width: int | None, seed: int, view: View = GRAY
 ) -> Mapping[str, FrameEncoder]:
     """Random projections and principal components of the pixels, at most `width` of them."""
     some = numpy_generator(seed, "pixels").permutation(len(train_rows))[:COMPONENT_FRAMES]

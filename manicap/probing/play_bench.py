@@ -1,4 +1,4 @@
-"""Probe the state variables of a game: a bench to measure on, and one call.
+"""Probe the state variables of play: a bench to measure on, and one call.
 
 bench = PlayBench(store, "fixed", "corrected")        # a store, split, with its labels
 bench.evaluate(encoder, "ridge", floors={"majority": "majority", "untrained": untrained})
@@ -16,19 +16,17 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from manicap.atari.annotations import annotations, kind_of
-from manicap.atari.annotations import categories as categories_of
-from manicap.atari.games import find_game
-from manicap.atari.protocol import find_protocol
-from manicap.atari.splits import Part, probe_splits, read_labels
-from manicap.atari.store import Store
-from manicap.atari.views import GRAY, View
 from manicap.core.config import check_config, checked
 from manicap.core.errors import UserError
 from manicap.core.memo import once
 from manicap.core.ranges import Count, Seed, Width
 from manicap.core.seeding import numpy_generator
 from manicap.domains.evaluation import TargetKind
+from manicap.play.categories import in_order
+from manicap.play.protocol import find_protocol
+from manicap.play.splits import Part, probe_splits, read_labels
+from manicap.play.store import PlayStore
+from manicap.play.views import GRAY, View
 from manicap.probing.features import Features, FrameEncoder, extract_all, project_features
 from manicap.probing.layers import LABELS, TEST_FRAMES, Frames, Layers, read_layers
 from manicap.probing.majority import MajorityClass
@@ -74,7 +72,7 @@ class Extraction:
 
 
 class PlayBench:
-    """What encoders of a game are measured on: the frames of a store, split, with their labels.
+    """What encoders are measured on: the frames of a store, split, with their labels.
 
     Raises a `UserError` if the store is too small to split or has no variable to score.
     """
@@ -82,7 +80,7 @@ class PlayBench:
     @checked
     def __init__(
         self,
-        store: Store,
+        store: PlayStore,
         protocol: str = "fixed",
         annotation_set: str = "corrected",
         seed: Seed = 0,
@@ -94,13 +92,18 @@ class PlayBench:
         self.parts = (self.splits.train, self.splits.val, self.splits.test)
         self.rows = np.concatenate([part.rows for part in self.parts])
         self.labels = [self._labels(part) for part in self.parts]
-        everything = categories_of(find_game(store.config.game), annotation_set)
-        present = {name: tuple(v for v in found if v in self.splits.variables) for name, found in everything.items()}
-        self.categories = {name: found for name, found in present.items() if found}
+        labelling = store.labelling(annotation_set)
+        self.values = [labelling.values(part.rows, self.splits.variables) for part in self.parts]
+        scored = [each for each in labelling.variables if each.name in self.splits.variables]
+        self.kinds: dict[str, TargetKind] = {each.name: each.kind for each in scored}
+        self.categories = {
+            category: tuple(each.name for each in scored if category in each.categories)
+            for category in in_order({category for each in scored for category in each.categories})
+        }
         if not self.categories:
             raise UserError(
                 f"none of the variables that vary in {store.path} ({', '.join(self.splits.variables)}) is in a category"
-                f" of {annotation_set}; collect more steps (now {store.config.steps})"
+                f" of {annotation_set}; collect more steps (now {len(store)})"
             )
 
     def evaluate(
@@ -129,7 +132,7 @@ class PlayBench:
             self.view,
         )
         seconds = (time.perf_counter() - start) / len(named)
-        builder = find_probe(probe, self.store.config.steps, init) if isinstance(probe, str) else probe
+        builder = find_probe(probe, len(self.store), init) if isinstance(probe, str) else probe
         measured = {
             each: self._measure(each, found, named[each], seconds, builder, extraction)
             for each, found in zip(named, features, strict=True)
@@ -183,7 +186,7 @@ class PlayBench:
         known = fingerprint is not None
         outcome = once(("outcome", fingerprint, *asked, self._targets), read) if known else read()
         return StateEvaluation(
-            subject=self.store.config.game,
+            subject=self.store.subject,
             view=str(self.view),
             protocol=self.protocol.name,
             annotation_set=self.annotation_set,
@@ -192,7 +195,7 @@ class PlayBench:
             width=features.shape[1],
             feature_width=feature_width,
             seed=self.seed,
-            steps=self.store.config.steps,
+            steps=len(self.store),
             store=self.store.fingerprint,
             encoder=fingerprint,
             threads=torch.get_num_threads(),
@@ -205,7 +208,13 @@ class PlayBench:
             readings={} if outcome.reading is None else {ENCODER: outcome.reading},
             seconds={"features": encoding_seconds + projected - start, "probe": time.perf_counter() - projected},
             predictions=StatePredictions(
-                self.splits.variables, test.rows, test.episodes, self.labels[2], outcome.decoded, outcome.numbers
+                self.splits.variables,
+                test.rows,
+                test.episodes,
+                self.labels[2],
+                outcome.decoded,
+                outcome.numbers,
+                self.values[2],
             ),
         )
 
@@ -214,8 +223,10 @@ class PlayBench:
         variables, cuts = self.splits.variables, np.cumsum([len(part) for part in self.parts])[:-1]
         kinds = tuple(self.kinds[name] for name in variables)
         train, val, test = (
-            ProbeData(piece, labels, part.episodes, kinds)
-            for piece, labels, part in zip(np.split(features, cuts), self.labels, self.parts, strict=True)
+            ProbeData(piece, labels, part.episodes, kinds, values)
+            for piece, labels, part, values in zip(
+                np.split(features, cuts), self.labels, self.parts, self.values, strict=True
+            )
         )
         probe.fit(train, val)
         if isinstance(probe, RegressingProbe):
@@ -229,14 +240,16 @@ class PlayBench:
         frames = ProbeData(np.empty((len(true), 0), np.float32), true, episodes)
         scored = scored_rows(frames, self.protocol, TEST_BATCH, self.seed, "test")
         numbers = None if outcome.numbers is None else outcome.numbers[scored]
-        return score_labels(true[scored], outcome.decoded[scored], variables, self.categories, self.kinds, numbers)
+        values = None if self.values[2] is None else self.values[2][scored]
+        decoded = outcome.decoded[scored]
+        return score_labels(true[scored], decoded, variables, self.categories, self.kinds, numbers, values)
 
     @cached_property
     def _targets(self) -> str:
         """Identifies the frames of each split and what is read off them."""
         named = [(self.store.fingerprint, self.view, self.protocol.name, self.seed, self.splits.variables, self.kinds)]
         digest = hashlib.sha256(repr([*named, [len(part) for part in self.parts]]).encode())
-        for array in (self.rows, *self.labels):
+        for array in (self.rows, *self.labels, *(each for each in self.values if each is not None)):
             digest.update(np.ascontiguousarray(array).tobytes())
         return digest.hexdigest()
 
@@ -245,17 +258,12 @@ class PlayBench:
             part = self.parts[index]
             chosen = np.sort(numpy_generator(self.seed, "layers", part.name).permutation(len(part))[:count])
             frames = self.view.read(self.store, part.rows[chosen])
-            return Frames(frames, self.labels[index][chosen], part.episodes[chosen])
+            values = self.values[index]
+            own = None if values is None else values[chosen]
+            return Frames(frames, self.labels[index][chosen], part.episodes[chosen], own)
 
         kinds = tuple(self.kinds[name] for name in self.splits.variables)
         return read_layers(layers, some(0, LABELS), some(2, TEST_FRAMES), kinds, self.seed)
-
-    @property
-    def kinds(self) -> dict[str, TargetKind]:
-        """The kind of each variable."""
-        game = find_game(self.store.config.game)
-        table = {variable.name: variable for variable in annotations(game, self.annotation_set)}
-        return {name: kind_of(game.name, table[name]) for name in self.splits.variables}
 
     @property
     def unseen(self) -> dict[str, float]:

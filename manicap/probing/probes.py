@@ -14,8 +14,8 @@ from typing import Any, Protocol, Self, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from manicap.atari.protocol import Protocol as ProbeProtocol
 from manicap.core.registry import Registry
+from manicap.play.protocol import Protocol as ProbeProtocol
 from manicap.probing.discriminant_probes import DiscriminantProbes
 from manicap.probing.feature_cache import Features
 from manicap.probing.knn import NearestNeighbors

@@ -20,10 +20,10 @@ from torch import Tensor
 
 from manicap.core.progress import Tracker
 from manicap.core.ranges import Count
-from manicap.probing.description import code_bits, number_probabilities
+from manicap.probing.description import Lattice, code_bits, number_probabilities
 from manicap.probing.discriminant import ExactValues
 from manicap.probing.feature_cache import Features
-from manicap.probing.labelled import LabelledFrames, Targets
+from manicap.probing.labelled import LabelledFrames, Targets, Wanted
 from manicap.probing.metrics import Labels, explained_variance, num_classes, weighted_f1
 from manicap.probing.names import NamesFit, fit_names
 from manicap.probing.reading import Reading
@@ -63,7 +63,9 @@ class RidgeProbes:
         kinds = np.array(train.kinds or ["number"] * train.labels.shape[1])
         self.ordinal_, self.named_ = np.flatnonzero(kinds != "class"), np.flatnonzero(kinds == "class")
         self.standardisation_ = Standardisation.of(train.features)
-        self.targets_ = Targets(train.labels[:, self.ordinal_], self.seed, "controls" if self.curves else "numbers")
+        numbers = None if train.values is None else train.values[:, self.ordinal_]
+        wanted: Wanted = "controls" if self.curves else "numbers"
+        self.targets_ = Targets(train.labels[:, self.ordinal_], self.seed, wanted, numbers)
         self.numbers_: dict[Subset, RidgeFit] = {}
         self.names_: dict[Subset, NamesFit] = {}
         self._all_labels, self._dtype = Subset(0, len(train)), train.labels.dtype
@@ -108,7 +110,8 @@ class RidgeProbes:
     def read(self, test: ProbeData, variables: Sequence[str]) -> Reading:
         """Score every fit on the test frames."""
         z = self.standardisation_(test.features)
-        true, ordinal = test.labels[:, self.ordinal_].astype(np.float64), len(self.ordinal_)
+        own = test.labels if test.values is None else test.values
+        true, ordinal = own[:, self.ordinal_].astype(np.float64), len(self.ordinal_)
         scores = {subset: np.zeros(len(variables)) for subset in (*self.numbers_, *self.names_)}
         for subset, numbers in self.numbers_.items():
             scores[subset][self.ordinal_] = _explained(true, numbers.columns(slice(ordinal)), z)
@@ -174,7 +177,8 @@ class RidgeProbes:
 
     def _describe(self, frames: LabelledFrames, rotated: Tensor, labels: Labels, draw: Draw) -> None:
         """Set `bits_` [V], and `plain_bits_`: log2 K for every label."""
-        num_values, ordinal = num_classes(labels), len(self.ordinal_)
+        lattice, ordinal = Lattice(self.targets_.numbers), len(self.ordinal_)
+        num_values = max(num_classes(labels), lattice.size)
         plain = float(np.log2(num_values))
         self.bits_, self.plain_bits_ = np.full(labels.shape[1], plain * draw.counts[0]), plain * len(labels)
         for count, until in zip(draw.counts[:-1], draw.counts[1:], strict=True):
@@ -182,9 +186,9 @@ class RidgeProbes:
             if ordinal:
                 fit = self.numbers_[subset].columns(slice(ordinal))
                 predicted = np.concatenate([fit(piece.z).numpy() for piece in frames.pieces(rows)]).astype(np.float64)
-                deviation = np.sqrt(fit.errors[:ordinal])
-                true = labels[rows][:, self.ordinal_].astype(np.float64)
-                p = number_probabilities(true, predicted, deviation, num_values)
+                deviation = np.sqrt(fit.errors[:ordinal]) / lattice.unit
+                true = lattice(self.targets_.numbers[rows]).round()
+                p = number_probabilities(true, lattice(predicted), deviation, num_values)
                 self.bits_[self.ordinal_] += code_bits(p, num_values, count).sum(0)
             if len(self.named_):
                 p = self.names_[subset].probabilities(rotated[torch.from_numpy(rows)], labels[rows][:, self.named_])

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from manicap.atari.protocol import Protocol
 from manicap.core.errors import UserError
 from manicap.core.seeding import numpy_generator
 from manicap.domains.evaluation import TargetKind
+from manicap.play.protocol import Protocol
 from manicap.probing.metrics import Labels
 
 Indices = NDArray[np.int64]
@@ -27,6 +27,8 @@ class ProbeData:
     """[n]: the episode of each row; rows of an episode are adjacent."""
     kinds: tuple[TargetKind, ...] = ()
     """Of each variable; if empty, all are numbers."""
+    values: NDArray[np.float64] | None = None
+    """[n, V]: what places and numbers are in their own units, where labels are bins or counted from another 0."""
 
     def __post_init__(self) -> None:
         shapes = (self.features.shape, self.labels.shape, self.episodes.shape)

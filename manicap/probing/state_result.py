@@ -8,9 +8,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from manicap.atari.annotations import CATEGORIES
 from manicap.core.arrays import read_arrays, write_arrays
 from manicap.domains.evaluation import Evaluation, TargetKind
+from manicap.play.categories import in_order
 from manicap.probing.curve_result import ENCODER, UNTRAINED, CurveEvaluation
 from manicap.probing.metrics import Labels, Scores
 from manicap.probing.state_text import state_text
@@ -33,12 +33,22 @@ class StatePredictions:
     """uint8 [n, V]: exact values."""
     numbers: NDArray[np.float32] | None = None
     """[n, V]: places and numbers as regressed, NaN for names; None for a probe that does not regress."""
+    values: NDArray[np.float64] | None = None
+    """[n, V]: true places and numbers in their own units; None if the labels are."""
 
     @property
-    def shown(self) -> Labels:
-        """What to show beside the true values: regressed numbers, rounded, where there are any."""
+    def true_shown(self) -> NDArray[Any]:
+        """True values in their own units, if they were regressed."""
+        return self.true if self.numbers is None or self.values is None else self.values
+
+    @property
+    def shown(self) -> NDArray[Any]:
+        """What to show beside them: regressed numbers where there are any, rounded if whole ones are true."""
         if self.numbers is None:
             return self.decoded
+        if self.values is not None:
+            whole = (self.values == self.values.round()).all(0)
+            return np.where(np.isnan(self.numbers), self.decoded, np.where(whole, self.numbers.round(), self.numbers))
         largest = np.iinfo(self.decoded.dtype).max
         rounded = np.nan_to_num(self.numbers).round().clip(0, largest).astype(self.decoded.dtype)
         return np.where(np.isnan(self.numbers), self.decoded, rounded)
@@ -80,7 +90,7 @@ class StateEvaluation(CurveEvaluation):
     @property
     def variables(self) -> tuple[str, ...]:
         """The variables that count, once each, in the order of the categories."""
-        found = (name for category in CATEGORIES for name in self.categories.get(category, ()))
+        found = (name for category in in_order(self.categories) for name in self.categories[category])
         return tuple(dict.fromkeys(found))
 
     def knowing_nothing(self, variable: str) -> float:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from textwrap import fill
 from typing import TYPE_CHECKING
 
-from manicap.atari.annotations import CATEGORIES
+from manicap.play.categories import in_order
 from manicap.probing.curve_result import ENCODER, UNTRAINED
 from manicap.probing.discriminant_probes import DiscriminantProbes
 from manicap.probing.metrics import Score, Scores
@@ -48,7 +48,7 @@ def _rows(evaluation: "StateEvaluation", columns: Sequence[Scores]) -> Rows:
     rows: Rows = []
     in_categories = {name for found in evaluation.categories.values() for name in found}
     # Explicit orders, because JSON with sorted keys does not preserve those of the dicts.
-    for category in sorted(evaluation.categories, key=CATEGORIES.index):
+    for category in in_order(evaluation.categories):
         names = evaluation.categories[category]
         rows.append((category, [scores.categories[category] for scores in columns]))
         rows += [(f"  {name}", [scores.variables[name] for scores in columns]) for name in names]

@@ -86,9 +86,9 @@ class Track:
     """A variable's value in each frame of the player."""
 
     variable: str
-    true: tuple[int, ...]
-    decoded: tuple[int, ...]
-    tolerance: int = 0
+    true: tuple[float, ...]
+    decoded: tuple[float, ...]
+    tolerance: float = 0
     """A value that is off by no more counts as right."""
 
 

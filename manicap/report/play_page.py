@@ -3,17 +3,17 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from manicap.atari.annotations import CATEGORIES
-from manicap.atari.games import find_game
-from manicap.atari.integrity import open_store
 from manicap.atari.positions import AxisMap, estimate_positions
-from manicap.atari.store import Store, store_path
 from manicap.core.config import to_dict
 from manicap.core.files import atomic_write
 from manicap.domains.result import RunResult
+from manicap.play.categories import in_order
+from manicap.play.store import PlayStore
 from manicap.probing.curve_result import UNTRAINED
 from manicap.probing.metrics import Score as MeasuredScore
 from manicap.probing.metrics import Scores
@@ -68,7 +68,7 @@ def write_play_page(run_dir: Path, data_dir: Path) -> Path:
     evaluation: StateEvaluation = result.evaluation
     path = run_dir / "report.html"
     page = RunPage(
-        title=f"{find_game(result.subject).title}: {result.method}",
+        title=f"{result.domain.subject_title(result.subject)}: {result.method}",
         method=result.method,
         overall=_overall(result),
         converged=_converged(result),
@@ -93,7 +93,7 @@ def write_play_page(run_dir: Path, data_dir: Path) -> Path:
 
 
 def _categories(evaluation: StateEvaluation) -> list[str]:
-    return sorted(evaluation.categories, key=CATEGORIES.index)
+    return in_order(evaluation.categories)
 
 
 def _shown(score: MeasuredScore, with_error: bool) -> Score:
@@ -184,7 +184,7 @@ def _facts(result: RunResult) -> tuple[Fact, ...]:
     settings = ", ".join(f"{name} {value}" for name, value in to_dict(result.config.settings).items())
     probe_input = result.evaluation_config.probe_input
     entries = {
-        "Game": find_game(result.subject).title,
+        result.domain.subject_field.capitalize(): result.domain.subject_title(result.subject),
         "Method": f"{result.method} ({settings})",
         "Seed": str(result.seed),
         "Trained on": _training(result),
@@ -210,46 +210,53 @@ def _training(result: RunResult) -> str:
     if not steps:
         return "nothing: the network keeps its initial weights"
     labels = " with their labels" if result.method == "supervised" else ""
-    return f"{frames:,} frames of random play{labels}, {steps:,} steps"
+    policy = getattr(result.config, "policy", "random")
+    kind = "random play" if policy == "random" else f"play by {policy}"
+    return f"{frames:,} frames of {kind}{labels}, {steps:,} steps"
 
 
 def _player(run_dir: Path, result: RunResult, data_dir: Path) -> Player | None:
     """The longest stretch of test frames, with true and decoded values; None if the store has changed since."""
-    evaluation = result.evaluation_config
-    path = store_path(evaluation.store_config(result.subject, result.seed), data_dir)
-    if not path.is_dir():
-        return None
-    store = open_store(path)
-    if store.fingerprint != result.evaluation.store:
+    store = result.domain.play(result.config, result.evaluation_config, data_dir)
+    if store is None or store.fingerprint != result.evaluation.store:
         return None
     predictions = StatePredictions.load(run_dir / "predictions.npz", result.predictions_sha256)
     # A stretch of one life: rows in order, even if duplicates were removed between them.
     lives, counts = np.unique(predictions.episodes, return_counts=True)
     shown = np.flatnonzero(predictions.episodes == lives[counts.argmax()])[:PLAYER_FRAMES]
-    rows, decoded, tolerances = predictions.rows[shown], predictions.shown, _tolerances(predictions)
+    rows, tolerances = predictions.rows[shown], _tolerances(predictions)
+    true, decoded = (each[shown] for each in (predictions.true_shown, predictions.shown))
     in_colour = result.config.colour and store.has_colour
     shown_frames = store.colour_frames(rows) if in_colour else store.frames[rows]
     return Player(
         frames=tuple(frame_text(frame) for frame in shown_frames),
         tracks=tuple(
-            Track(name, tuple(predictions.true[shown, v].tolist()), tuple(decoded[shown, v].tolist()), tolerances[v])
+            Track(name, tuple(_short(true[:, v])), tuple(_short(decoded[:, v])), tolerances[v])
             for v, name in enumerate(predictions.variables)
         ),
-        markers=_markers(store, predictions),
+        markers=_markers(store, predictions) if result.domain.places_on_screen else (),
         captions=tuple(f"frame {row}" for row in rows.tolist()),
     )
 
 
-def _tolerances(predictions: StatePredictions) -> list[int]:
+def _short(values: NDArray[Any]) -> list[float]:
+    """Whole numbers as they are, others with four digits: they are read by people."""
+    if np.array_equal(values, values.round()):
+        return list(values.astype(np.int64).tolist())
+    return [float(f"{value:.4g}") for value in values.tolist()]
+
+
+def _tolerances(predictions: StatePredictions) -> list[float]:
     """Exact values must be right; regressed ones may be off by a share of the variable's range."""
     if predictions.numbers is None:
         return [0] * len(predictions.variables)
-    true = predictions.true.astype(np.int64)
-    near = (TOLERANCE * (true.max(0) - true.min(0))).round().astype(int)
-    return np.where(np.isnan(predictions.numbers).all(0), 0, near).tolist()
+    true = predictions.true_shown.astype(np.float64)
+    near = TOLERANCE * (true.max(0) - true.min(0))
+    near = np.where((true == true.round()).all(0), near.round(), near)
+    return [float(each) for each in np.where(np.isnan(predictions.numbers).all(0), 0, near)]
 
 
-def _markers(store: Store, predictions: StatePredictions) -> tuple[Marker, ...]:
+def _markers(store: PlayStore, predictions: StatePredictions) -> tuple[Marker, ...]:
     """Where RAM values appear on the screen, estimated from the frames; objects without a clear map get no marker."""
     some = np.linspace(0, len(predictions.rows) - 1, min(POSITION_FRAMES, len(predictions.rows))).astype(int)
     labels = {name: predictions.true[some, v] for v, name in enumerate(predictions.variables)}

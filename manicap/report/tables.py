@@ -7,9 +7,9 @@ from typing import NamedTuple
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from manicap.atari.annotations import CATEGORIES
 from manicap.domains.base import Published
 from manicap.domains.result import RunResult
+from manicap.play.categories import in_order
 from manicap.probing.class_result import ClassScores
 from manicap.probing.curve_result import ENCODER, UNTRAINED
 from manicap.probing.metrics import Scores
@@ -60,7 +60,7 @@ def state_table(results: Sequence[RunResult]) -> Table:
         narrow = (cell.replace(" ± ", "±") if columns is LABEL_COLUMNS else cell for cell in cells)
         table.add_row(name, *narrow, style=style)
 
-    for category in sorted(own[0].categories, key=CATEGORIES.index):
+    for category in in_order(own[0].categories):
         add(category.replace("_", " "), _cells(own, category, columns))
     table.add_section()
     add("mean over categories", _cells(own, None, columns), style="bold")

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 from torch.nn.functional import cross_entropy
@@ -150,6 +151,60 @@ def test_every_method_on_pairs_learns_from_triples(name):
     frames = torch.randint(0, 256, (4, 3, 1, 210, 160), dtype=torch.uint8, generator=torch.Generator().manual_seed(0))
     method.loss(Batch(frames)).total.backward()
     assert all(parameter.grad is not None for parameter in method.encoder.parameters())
+
+
+@pytest.mark.parametrize("name", ["dim-c+", "dim-uac+"])
+def test_capacity_on_both_frames_leaves_a_third_one_alone(name):
+    method = build(name, directions="both", horizon=2, capacity_on="both")
+    frames = torch.randint(0, 256, (4, 3, 1, 210, 160), dtype=torch.uint8, generator=torch.Generator().manual_seed(0))
+    with torch.no_grad():
+        found = method.loss(Batch(frames)).parts["capacity"]
+        now, after = (0.01 * mmcr(norm(method.heads(method.encoder(frames[:, t]).features_BF))) for t in (0, 1))
+    torch.testing.assert_close(found, (now + after) / 2, rtol=1e-5, atol=0)
+
+
+@pytest.mark.parametrize(("directions", "num_drawn"), [("forward", 2), ("both", 3)])
+@pytest.mark.parametrize("name", ON_PAIRS)
+def test_a_reconstruction_draws_coarse_frames_from_the_features_that_are_computed(name, directions, num_drawn):
+    """By NumPy: cells of 5 x 4 normalised pixels; what is left of their variance over the batch, times the weight."""
+    rng = np.random.default_rng(0)
+    frames = rng.integers(0, 256, (4, 3, 1, 210, 160), np.uint8)
+    mean, deviation = rng.random((210, 160), np.float32), rng.random((210, 160), np.float32)
+    statistics = tuple(torch.from_numpy(each)[None] for each in (mean, deviation))
+    changes = {"directions": directions, "horizon": 2, "reconstruction": 0.5}
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        settings = replace(small_settings(name), **changes)
+        method = METHODS[name](settings, MethodContext(pixel_statistics=statistics))
+    if name in ("dim-ua", "dim-ua-weighted", "dim-uac+", "global-t-dim"):
+        num_drawn = 3  # they encode all frames in any case
+    shown = np.concatenate([frames[:, t, 0] for t in range(num_drawn)])
+    normalised = (shown / 255 - mean) / np.maximum(deviation, 0.1)
+    cells = normalised.reshape(-1, 42, 5, 40, 4).mean((2, 4)).reshape(len(shown), -1)
+    variation = ((cells - cells.mean(0)) ** 2).sum()
+    with torch.no_grad():
+        drawn_by_zeros = method.loss(Batch(torch.from_numpy(frames))).parts["reconstruction"]
+        torch.nn.init.normal_(method.pixels.weight, std=0.01, generator=torch.Generator().manual_seed(0))
+        method.pixels.bias.fill_(0.3)
+        drawn = method.loss(Batch(torch.from_numpy(frames))).parts["reconstruction"]
+        features = method.encoder(torch.from_numpy(shown)[:, None]).features_BF.numpy().astype(np.float64)
+    assert float(drawn_by_zeros) == pytest.approx(0.5 * (cells**2).sum() / variation, rel=1e-4)
+    left = features @ method.pixels.weight.detach().numpy().T.astype(np.float64) + 0.3 - cells
+    assert float(drawn) == pytest.approx(0.5 * (left**2).sum() / variation, rel=1e-4)
+
+
+def test_a_reconstruction_changes_no_other_weight_and_is_not_part_of_the_encoder():
+    without, having = build("dim-c+"), build("dim-c+", reconstruction=1.0)
+    assert without.pixels is None
+    expected = {key: value for key, value in having.state_dict().items() if not key.startswith("pixels.")}
+    torch.testing.assert_close(without.state_dict(), expected, rtol=0, atol=0)
+    assert "pixels" not in having.inference_parts
+
+
+def test_equal_frames_have_a_finite_reconstruction():
+    method = build("st-dim", reconstruction=1.0)
+    loss = method.loss(Batch(torch.full((4, 2, 1, 210, 160), 7, dtype=torch.uint8)))
+    assert torch.isfinite(loss.parts["reconstruction"])
 
 
 def test_the_atlas_of_three_frames_is_unbalanced_in_all_of_them():

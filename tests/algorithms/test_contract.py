@@ -12,12 +12,12 @@ import torch
 from manicap.algorithms import METHODS, find_method
 from manicap.algorithms.base import Batch, MethodContext
 from manicap.algorithms.cpc import CPCSettings
-from manicap.atari.protocol import FIXED
-from manicap.atari.splits import Part
 from manicap.core.config import write_toml
 from manicap.core.errors import UserError
 from manicap.domains.atari.config import atari_preset
-from manicap.domains.atari.samples import FrameSamples
+from manicap.domains.play.samples import FrameSamples
+from manicap.play.protocol import FIXED
+from manicap.play.splits import Part
 from manicap.train.config_file import read_run_config
 from manicap.train.device import cpu_survives_bfloat16
 from tests.algorithms.small import ATARI, SMALL, TRAINED, small_config, small_settings
@@ -74,13 +74,13 @@ def test_the_loss_is_a_finite_scalar_and_its_parts_add_up(name, make_batch):
 
 @pytest.mark.parametrize("name", TRAINED)
 def test_every_method_learns_as_quick_trains_it(name, make_batch):
-    """Frames standardised by statistics of the store, both directions and triples where there are pairs."""
+    """Frames scaled and standardised; both directions, triples and a reconstruction where there are pairs."""
     usual, small = METHODS[name].settings_type.preset("quick"), SMALL.get(name, {"units": 8})
     statistics = (torch.full((1, 210, 160), 0.3), torch.full((1, 210, 160), 0.2))
     with torch.random.fork_rng():
         torch.manual_seed(0)
         method = METHODS[name](replace(usual, **small), replace(CONTEXT, pixel_statistics=statistics))
-    assert usual.input == "standardised"
+    assert usual.input == "both"
     assert torch.equal(method.encoder.deviation, statistics[1])
     loss = method.loss(make_batch(method))
     loss.total.backward()

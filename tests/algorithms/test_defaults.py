@@ -59,17 +59,17 @@ DEFAULTS = {
 # A quarter of the width of everything, but no head of fewer than 256 units.
 QUICK_IMAGES = {"encoder": "resnet18", "stem": "stl10", "encoder_width": 16, "hidden_units": 512}
 # docs/training.md
-STANDARDISED = {"input": "standardised"}
-BOTH_WAYS = STANDARDISED | {"directions": "both", "horizon": 2}
+SEEN = {"input": "both"}
+BOTH_WAYS = SEEN | {"directions": "both", "horizon": 2, "reconstruction": 1.5}
 STANDARD = {
     **dict.fromkeys(("st-dim", "jsd-st-dim", "global-t-dim"), BOTH_WAYS),
     **dict.fromkeys(("dim-ua", "dim-ua-weighted", "dim-uac+"), BOTH_WAYS | {"units": 512}),
     "dim-c+": BOTH_WAYS | {"units": 512, "hidden_units": 512},
-    **dict.fromkeys(("pixel-pred", "dim", "supervised", "random-cnn", "vae", "cpc"), STANDARDISED),
+    **dict.fromkeys(("pixel-pred", "dim", "supervised", "random-cnn", "vae", "cpc"), SEEN),
     **{name: {"encoder": "resnet18"} for name, method in METHODS.items() if method.kind == "views"},
 }
 QUICK = STANDARD | {
-    "cpc": STANDARDISED | {"sequence_frames": 16, "step_stride": 2},
+    "cpc": SEEN | {"sequence_frames": 16, "step_stride": 2},
     **dict.fromkeys(("simclr", "barlow-twins", "vicreg", "tico"), QUICK_IMAGES | {"units": 512}),
     **dict.fromkeys(("simclr-c+", "simclr-ua", "barlow-twins-c+", "vicreg-c+", "tico-c+", "mmcr"), QUICK_IMAGES),
     "byol": QUICK_IMAGES | {"units": 512, "predictor_units": 512},
@@ -91,7 +91,7 @@ def test_defaults_and_the_paper_preset_are_the_papers(name):
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_the_quick_preset_is_narrower_sees_frames_standardised_and_predicts_both_ways(name):
+def test_the_quick_preset_is_narrower_sees_frames_in_two_ways_and_predicts_both_ways(name):
     expected = DEFAULTS[name] | QUICK.get(name, {})
     assert chosen(METHODS[name].settings_type.preset("quick"), expected) == expected
 

@@ -4,8 +4,10 @@ import pytest
 from manicap.atari.collect import collect
 from manicap.atari.convert import write_gray_store
 from manicap.atari.integrity import open_store
-from manicap.atari.protocol import FIXED, REFERENCE, find_protocol
-from manicap.atari.splits import (
+from manicap.atari.store import EPISODE, Store, StoreConfig
+from manicap.core.errors import UserError
+from manicap.play.protocol import FIXED, REFERENCE, find_protocol
+from manicap.play.splits import (
     Part,
     drop_seen_frames,
     entropy,
@@ -15,8 +17,6 @@ from manicap.atari.splits import (
     read_labels,
     split_episodes,
 )
-from manicap.atari.store import EPISODE, Store, StoreConfig
-from manicap.core.errors import UserError
 
 
 @pytest.fixture

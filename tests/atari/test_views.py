@@ -15,11 +15,12 @@ from manicap.algorithms import METHODS
 from manicap.algorithms.base import Batch, MethodContext
 from manicap.atari.collect import collect
 from manicap.atari.store import StoreConfig
-from manicap.atari.views import View, resize_by_area, stacked_rows
 from manicap.core.errors import UserError
 from manicap.domains.atari.evaluation_config import AtariEvaluationConfig
-from manicap.domains.atari.samples import FrameSource
+from manicap.domains.play.samples import FrameSource
 from manicap.jobs.run import run_job
+from manicap.play.pictures import resize_by_area
+from manicap.play.views import View, stacked_rows
 from manicap.probing.play_bench import PlayBench
 from manicap.report.pages import write_page
 from manicap.train.encoder_files import load_encoder

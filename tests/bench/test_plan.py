@@ -6,9 +6,10 @@ from manicap.atari.collect import collect
 from manicap.atari.games import GAMES
 from manicap.bench.plan import num_steps, plan_grid
 from manicap.domains.atari.config import atari_preset
-from manicap.domains.atari.costs import LIVES_IN_10_000_STEPS, probe_seconds
+from manicap.domains.atari.costs import LIVES_IN_10_000_STEPS
 from manicap.domains.atari.evaluation_config import AtariEvaluationConfig
 from manicap.domains.images.config import image_preset
+from manicap.domains.play.costs import probe_seconds
 from manicap.train.distributed import Processes
 from manicap.train.setup import Execution, prepare
 from tests.algorithms.small import small_config
@@ -57,7 +58,7 @@ def test_stores_are_counted_once_and_training_by_the_measured_step(monkeypatch):
 def test_the_eigenvectors_of_a_logistic_probe_are_counted_once(monkeypatch):
     # 5 s once and 0.1 s an iteration on 1,024 rows; 70 % of 4,800 steps are 3.28125 times as many, in 60 iterations.
     monkeypatch.setattr(
-        "manicap.domains.atari.costs._fit_seconds", lambda probe, data: 5 + 0.1 * probe.config.max_iterations
+        "manicap.domains.play.costs._fit_seconds", lambda probe, data: 5 + 0.1 * probe.config.max_iterations
     )
     seconds = probe_seconds(AtariEvaluationConfig(probe_steps=4_800, probe="logistic"), width=8)
     assert seconds == pytest.approx(5 + 60 * 0.1 * 3.28125, rel=1e-9)

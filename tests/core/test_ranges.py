@@ -86,7 +86,7 @@ def test_the_walk_finds_the_configs_of_all_stages():
         "GridFile",
         "AtariEvaluationConfig",
         "ImageEvaluationConfig",
-        "AtariDiagnosisConfig",
+        "PlayDiagnosisConfig",
         "FitConfig",
         "Recipe",
         "LinearConfig",

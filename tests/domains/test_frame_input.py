@@ -7,12 +7,12 @@ import pytest
 import torch
 
 from manicap.atari.integrity import open_store
-from manicap.atari.protocol import find_protocol
-from manicap.atari.splits import pretrain_splits
 from manicap.atari.store import store_path
 from manicap.core.errors import UserError
-from manicap.domains.atari.data import StoreData
+from manicap.domains.play.data import StoreData
 from manicap.nn.encoders import NatureCNN
+from manicap.play.protocol import find_protocol
+from manicap.play.splits import pretrain_splits
 from manicap.train.finished import FinishedRun
 from manicap.train.loop import pretrain
 from manicap.train.setup import Execution

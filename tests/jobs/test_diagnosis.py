@@ -9,14 +9,14 @@ import pytest
 from manicap.cli.main import main
 from manicap.core.errors import UserError
 from manicap.diagnostics.runs import BATCH, RunDiagnosis, window_pairs
-from manicap.domains.atari.diagnosis import AtariDiagnosisConfig
+from manicap.domains.play.diagnosis import PlayDiagnosisConfig
 from manicap.jobs.diagnosis import diagnose_run
 from manicap.jobs.nerve import run_membership
 from manicap.train.loop import pretrain
 from manicap.train.setup import Execution
 from tests.algorithms.small import small_config
 
-CONFIG = AtariDiagnosisConfig(probe_steps=640, windows=128, window_frames=4, points=10, values=4)
+CONFIG = PlayDiagnosisConfig(probe_steps=640, windows=128, window_frames=4, points=10, values=4)
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +91,7 @@ def test_the_command_compares_runs(runs, data_dir, capsys):
 
 def test_too_few_windows_are_refused_with_a_way_out(runs, data_dir):
     with pytest.raises(UserError, match="fewer --windows or more --probe-steps"):
-        diagnose_run(runs["dim-c+"], AtariDiagnosisConfig(probe_steps=640, windows=5000), data_dir, quiet=True)
+        diagnose_run(runs["dim-c+"], PlayDiagnosisConfig(probe_steps=640, windows=5000), data_dir, quiet=True)
 
 
 def test_the_pairs_of_a_batch_come_from_different_windows():

@@ -52,6 +52,10 @@ LOSSES: dict[str, Loss] = {
 }
 
 
+ONE_EACH = ("nt_xent", "mmcr", "variance_hinge", "covariance_penalty")
+"""Losses of two samples, which may be on two processes."""
+
+
 def inputs() -> tuple[Tensor, Tensor]:
     generator = torch.Generator().manual_seed(0)
     shapes = (B, 3, 4), (B, 5, 4)
@@ -89,7 +93,7 @@ def work(rank: int, directory: str) -> None:
     results["gradients"] = (*(torch.autograd.grad(gather_rows(y), y, each)[0] for each in (wanted, columns)), wanted)
     # One sample here and one there are a batch of two.
     one = [x.detach()[rows][:1] for x in inputs()]
-    results["one each"] = tuple(LOSSES[name](*one) for name in ("nt_xent", "mmcr"))
+    results["one each"] = tuple(LOSSES[name](*one) for name in ONE_EACH)
     method = build_small("mmcr")
     bound = method.loss(make_views(method, size=3, seed=rank)).metrics["capacity_bound"]
     results["bound"] = (torch.tensor(bound),)
@@ -129,7 +133,7 @@ def test_gather_brings_rows_by_rank_and_sums_gradients(
 
 def test_a_sample_on_each_process_is_enough(results: list[dict[str, tuple[Tensor, ...]]]) -> None:
     two = [x.detach()[:: B // WORLD] for x in inputs()]
-    for place, name in enumerate(("nt_xent", "mmcr")):
+    for place, name in enumerate(ONE_EACH):
         values = torch.stack([result["one each"][place] for result in results])
         torch.testing.assert_close(values.mean(), LOSSES[name](*two), rtol=1e-12, atol=0)
 

@@ -40,6 +40,27 @@ def test_pixels_are_centred_and_divided_by_their_deviation_or_a_tenth(name, enco
     torch.testing.assert_close(normalised.layers(torch.from_numpy(frames))["backbone"].flatten(1), found.features_BF)
 
 
+def test_both_inputs_stand_side_by_side_scaled_ones_first():
+    rng = np.random.default_rng(0)
+    frames = rng.integers(0, 256, (3, 2, 76, 80), np.uint8)  # two channels, such as a stack of two
+    mean, deviation = rng.random((2, 76, 80), np.float32), 0.05 + 0.3 * rng.random((2, 76, 80), np.float32)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        inner = NatureCNN(4, 76, 80)
+    both = NormalisedInput(inner, channels=2)
+    both.set_statistics((torch.from_numpy(mean), torch.from_numpy(deviation)), "both")
+    scaled = torch.from_numpy((frames / 255).astype(np.float32))
+    expected = inner(torch.cat([scaled, by_hand(frames, mean, np.maximum(deviation, 0.1))], 1)).features_BF
+    torch.testing.assert_close(both(torch.from_numpy(frames)).features_BF, expected, rtol=1e-4, atol=1e-4)
+    torch.testing.assert_close(both(scaled).features_BF, expected, rtol=1e-4, atol=1e-4)
+    assert (both.channels, both.num_features) == (2, inner.num_features)
+
+
+def test_an_encoder_of_other_channels_is_refused(encoder):
+    with pytest.raises(ValueError, match="an encoder of 1 channels does not fit frames of 3"):
+        NormalisedInput(encoder, channels=3)
+
+
 def test_without_statistics_it_is_the_encoder_itself(encoder):
     frames = torch.randint(0, 256, (2, *SHAPE), dtype=torch.uint8, generator=torch.Generator().manual_seed(0))
     normalised = NormalisedInput(encoder)

@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 
 from manicap.atari.collect import collect
-from manicap.atari.protocol import FIXED
-from manicap.atari.splits import probe_splits, read_labels
 from manicap.atari.store import StoreConfig
+from manicap.play.protocol import FIXED
+from manicap.play.splits import probe_splits, read_labels
 from manicap.probing.features import extract_features
 from manicap.probing.sampling import ProbeData
 

@@ -5,8 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from manicap.atari.protocol import FIXED, REFERENCE
 from manicap.core.errors import UserError
+from manicap.play.protocol import FIXED, REFERENCE
 from manicap.probing.linear import LinearConfig, LinearProbes
 from manicap.probing.metrics import accuracy, weighted_f1
 from manicap.probing.sampling import ProbeData, epoch_order, scored_rows, training_batches

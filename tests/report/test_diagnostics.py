@@ -7,7 +7,7 @@ import pytest
 from manicap.core.errors import UserError
 from manicap.core.results import write_result
 from manicap.diagnostics.runs import HeadFindings, ManifoldCapacity, RunDiagnosis
-from manicap.domains.atari.diagnosis import AtariDiagnosisConfig
+from manicap.domains.play.diagnosis import PlayDiagnosisConfig
 from manicap.report.contents import Diagnosis, Fact
 from manicap.report.diagnostics import capacity_rows, measure_rows, observation_charts, read_diagnosis
 from manicap.report.page import build_page
@@ -21,7 +21,7 @@ RESULT = RunDiagnosis(
     seed=0,
     encoder="abc",
     width=3456,
-    config=AtariDiagnosisConfig(),
+    config=PlayDiagnosisConfig(),
     measures={"effective_rank": 82.674, "decay_exponent": math.nan, "effective_rank_centered": 1.0},
     capacities={"ball_x": ManifoldCapacity(0.1772, 1.26, 8.94, 4)},
     heads=HeadFindings(notes=["no heads"]),

@@ -5,11 +5,11 @@ import numpy as np
 import pytest
 import torch
 
-from manicap.atari.protocol import FIXED, REFERENCE
-from manicap.atari.splits import pretrain_splits
-from manicap.atari.views import View
 from manicap.core.errors import UserError
-from manicap.domains.atari.samples import DecodedOnce, FrameSamples, FrameSource
+from manicap.domains.play.samples import DecodedOnce, FrameSamples, FrameSource
+from manicap.play.protocol import FIXED, REFERENCE
+from manicap.play.splits import pretrain_splits
+from manicap.play.views import View
 from manicap.train.batches import Batches
 
 

@@ -9,11 +9,11 @@ import pytest
 
 from manicap.atari.convert import write_gray_store
 from manicap.atari.integrity import open_store
-from manicap.atari.protocol import FIXED, REFERENCE
-from manicap.atari.splits import Part
 from manicap.atari.store import EPISODE, StoreConfig
 from manicap.core.errors import UserError
-from manicap.domains.atari.samples import FrameSamples, windows_per_epoch
+from manicap.domains.play.samples import FrameSamples, windows_per_epoch
+from manicap.play.protocol import FIXED, REFERENCE
+from manicap.play.splits import Part
 from manicap.train.batches import Batches
 
 LENGTHS = (9, 10, 11, 35, 9, 40)

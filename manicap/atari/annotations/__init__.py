@@ -9,7 +9,8 @@ Three sets: `ari-2019` (behind the published ST-DIM results), `ari-2020` (the ta
 
 from manicap.atari.annotations.kinds import Kind, kind_of, why_name
 from manicap.atari.annotations.sets import ANNOTATION_SETS, annotations, categories, changes, labels, sets_with
-from manicap.atari.annotations.variables import AGENT, CATEGORIES, DISPLAY, MISC, OTHER, SMALL, Change, Variable
+from manicap.atari.annotations.variables import Change, Variable
+from manicap.play.categories import AGENT, CATEGORIES, DISPLAY, MISC, OTHER, SMALL
 
 __all__ = [
     "AGENT",

@@ -7,10 +7,11 @@ from functools import cache
 from manicap.atari.annotations.corrections import CORRECTIONS
 from manicap.atari.annotations.table import ARI_2020
 from manicap.atari.annotations.table_2019 import CHANGES_2019, MISSING_IN_2019
-from manicap.atari.annotations.variables import CATEGORIES, Change, Variable
+from manicap.atari.annotations.variables import Change, Variable
 from manicap.atari.emulator import RAM_SIZE, Bytes
 from manicap.atari.games import Game
 from manicap.core.errors import UserError, unknown_choice
+from manicap.play.categories import CATEGORIES
 
 ANNOTATION_SETS: tuple[str, ...] = ("ari-2019", "ari-2020", "corrected")
 

@@ -6,15 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from manicap.atari.emulator import Bytes
-
-AGENT = "agent_localization"
-SMALL = "small_object_localization"
-OTHER = "other_localization"
-DISPLAY = "score_clock_lives_display"
-MISC = "misc_keys"
-
-CATEGORIES: tuple[str, ...] = (AGENT, SMALL, OTHER, DISPLAY, MISC)
-"""In the order of AtariARI's tables."""
+from manicap.play.categories import AGENT, DISPLAY, MISC, OTHER, SMALL
 
 
 @dataclass(frozen=True)

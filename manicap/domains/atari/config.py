@@ -5,15 +5,15 @@ from typing import Any, Literal
 
 from manicap.algorithms import find_method
 from manicap.algorithms.base import PresetName
-from manicap.algorithms.predictors import PairSettings
 from manicap.atari.annotations import ANNOTATION_SETS, sets_with
 from manicap.atari.games import find_game
-from manicap.atari.protocol import ProtocolName
 from manicap.atari.store import StoreConfig
-from manicap.atari.views import Stack, View
 from manicap.core.errors import unknown_choice
 from manicap.core.ranges import BatchSize, Count, Lanes, NonNegative, Positive, Seed
+from manicap.domains.play.config import beyond_the_paper
 from manicap.domains.run_config import RunConfig, Subject, find_method_for
+from manicap.play.protocol import ProtocolName
+from manicap.play.views import Stack, View
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,26 +87,11 @@ class AtariConfig(RunConfig, Play):  # the fields of the last base come first
         return StoreConfig(self.game, self.collect_steps, self.seed, "pretrain", self.lanes)
 
 
-ON_PAIRS = {
-    "batch_size": 48,
-    "schedule": "cosine",
-    "warmup_steps": 50,
-    "patience": None,
-    "weights": "last",
-}
-"""How quick and standard train methods on pairs of frames, as found in docs/training.md. A batch of 48 samples of three
-frames has about as many frames as 64 pairs; a learning rate that falls to 0 must not be stopped on the way."""
-
-
 def atari_preset(name: PresetName, game: str, method: str) -> AtariConfig:
     """quick: minutes on two cores. standard: an hour. paper: exactly Tables 3 and 4 of arXiv 2405.13848."""
     settings = find_method_for("atari", method).settings_type.preset(name)
     common: dict[str, Any] = {"game": game, "method": method, "settings": settings}
     if name == "paper":
         return AtariConfig(**common)
-    on_pairs = isinstance(settings, PairSettings)
-    if on_pairs:
-        common |= ON_PAIRS
-    if name == "quick":
-        return AtariConfig(**common, collect_steps=20_000, max_steps=700 if on_pairs else 500)
-    return AtariConfig(**common, collect_steps=50_000, max_steps=12_000)
+    common |= beyond_the_paper(settings, quick=name == "quick")
+    return AtariConfig(**common, collect_steps=20_000 if name == "quick" else 50_000)

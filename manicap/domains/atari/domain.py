@@ -2,40 +2,23 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
-import torch
-
 from manicap.algorithms import find_method
-from manicap.algorithms.base import MethodContext, PresetName
-from manicap.algorithms.width import feature_width
+from manicap.algorithms.base import PresetName
 from manicap.atari.annotations import annotations, sets_with
 from manicap.atari.games import GAME_LISTS, find_game
-from manicap.atari.protocol import FIXED
-from manicap.atari.splits import probe_splits
-from manicap.atari.store import StoreConfig, store_path
+from manicap.atari.store import Store, store_path
 from manicap.core.config import to_dict
 from manicap.core.errors import UserError
-from manicap.diagnostics.runs import RunDiagnosis
 from manicap.domains.atari import costs
 from manicap.domains.atari.config import AtariConfig, atari_preset
-from manicap.domains.atari.data import StoreData
-from manicap.domains.atari.diagnosis import AtariDiagnosisConfig, diagnose_play
 from manicap.domains.atari.evaluation_config import AtariEvaluationConfig, preset_evaluation
-from manicap.domains.atari.stores import collected, open_play_bench, store_fingerprint, stores_of
-from manicap.domains.base import Companion, Domain, PaperSetting, ProbeCost, Published
-from manicap.domains.evaluation import Probed
+from manicap.domains.atari.stores import collected, store_fingerprint, stores_of
+from manicap.domains.base import Companion, PaperSetting, Published
+from manicap.domains.play.domain import PlayDomain
 from manicap.domains.published import ATARI_SOURCE, published_scores, published_sweep
-from manicap.probing.encoders import FrameEncoder
-from manicap.probing.features import Features, extract_features
-from manicap.probing.pixels import PIXELS
-from manicap.probing.play_bench import Extraction, Floor
-from manicap.probing.probes import WITH_PIXELS
-from manicap.probing.state_result import StateEvaluation
-from manicap.train.encoder_files import FrozenEncoder
-from manicap.train.finished import FinishedRun
 
 ANNOTATIONS_OF_2019 = ("vae", "cpc", "st-dim")
 """Columns that the paper took from arXiv 1906.08226. The code of the others uses the table of 2020."""
@@ -53,21 +36,17 @@ class AtariOptions:
     """Also train the same network on the labels, with the same budget, as a ceiling for the scores."""
 
 
-class AtariDomain(Domain[AtariConfig, AtariEvaluationConfig]):
+class AtariDomain(PlayDomain[AtariConfig, AtariEvaluationConfig]):
     name: ClassVar[str] = "atari"
     title: ClassVar[str] = "Atari games"
-    kinds = ("frames",)
+    places_on_screen: ClassVar[bool] = True
     subject_field: ClassVar[str] = "game"
     example_subject: ClassVar[str] = "pong"
     subjects_title: ClassVar[str] = "games"
     default_method: ClassVar[str] = "dim-c+"
-    metrics = ("labels_saved", "r2", "f1", "accuracy", "macro_f1")
-    shared_fields = ("protocol", "annotation_set")
     source: ClassVar[str] = ATARI_SOURCE
     config_type = AtariConfig
     evaluation_type = AtariEvaluationConfig
-    result_type = StateEvaluation
-    diagnosis_type = AtariDiagnosisConfig
     options_type = AtariOptions
 
     def find_subject(self, name: str) -> str:
@@ -92,29 +71,22 @@ class AtariDomain(Domain[AtariConfig, AtariEvaluationConfig]):
                 annotations(find_game(config.game), name)
             except UserError as error:
                 found.append(str(error))
-        if evaluation.width is not None:
-            width = feature_width(config.method, config.settings, evaluation.probe_input, self.context(config))
-            if evaluation.width > width:
-                found.append(f"width must be at most the {width} features of {config.method}, got {evaluation.width}")
-        return found
+        return [*found, *super().problems(config, evaluation)]
 
-    def prepare(
+    def training_store(
+        self, config: AtariConfig, data_dir: Path, workers: int | None = None, quiet: bool = True
+    ) -> Store:
+        return collected(config.store_config, data_dir, workers, quiet)
+
+    def probe_store(
         self,
         config: AtariConfig,
-        evaluations: Sequence[AtariEvaluationConfig],
+        evaluation: AtariEvaluationConfig,
         data_dir: Path,
-        workers: int | None,
-        quiet: bool,
-    ) -> None:
-        collected(config.store_config, data_dir, workers, quiet)
-        for evaluation in evaluations:
-            open_play_bench(config, evaluation, data_dir, workers, quiet)
-
-    def open_training(self, config: AtariConfig, data_dir: Path, device: torch.device, rank: int) -> StoreData:
-        return StoreData(config, collected(config.store_config, data_dir), device, rank)
-
-    def context(self, config: AtariConfig) -> MethodContext:
-        return MethodContext(config.view.shape, costs.NUM_VARIABLES)
+        workers: int | None = None,
+        quiet: bool = True,
+    ) -> Store:
+        return collected(evaluation.store_config(config.game, config.seed), data_dir, workers, quiet)
 
     def companions(
         self, config: AtariConfig, evaluation: AtariEvaluationConfig, options: AtariOptions
@@ -126,38 +98,6 @@ class AtariDomain(Domain[AtariConfig, AtariEvaluationConfig]):
             settings = find_method("supervised").settings_type.preset("paper")
             found.append(Companion("supervised", evaluation, replace(config, method="supervised", settings=settings)))
         return found
-
-    def evaluate(self, probed: Probed[AtariConfig, AtariEvaluationConfig], data_dir: Path) -> StateEvaluation:
-        config, evaluation = probed.config, probed.evaluation
-        bench = open_play_bench(config, evaluation, data_dir, None, probed.quiet)
-        encoder = untrained = FrameEncoder(probed.encoder, arrays="torch")
-        if probed.untrained is not probed.encoder:
-            untrained = FrameEncoder(probed.untrained, arrays="torch")
-        floors: dict[str, Floor] = {"majority": "majority", "untrained": untrained}
-        if evaluation.probe in WITH_PIXELS:
-            floors[PIXELS] = PIXELS
-        return bench.evaluate(
-            encoder,
-            evaluation.probe,
-            floors=floors,
-            fingerprints={encoder: probed.fingerprint, untrained: probed.untrained_fingerprint},
-            extraction=Extraction(
-                probed.cache_dir, width=evaluation.width, rescaling=evaluation.rescaling, quiet=probed.quiet
-            ),
-            init=evaluation.probe_init,
-        )
-
-    def diagnose(
-        self, run: FinishedRun, config: AtariConfig, measured_on: AtariDiagnosisConfig, data_dir: Path, quiet: bool
-    ) -> RunDiagnosis:
-        return diagnose_play(run, config, measured_on, data_dir, quiet)
-
-    def test_features(
-        self, config: AtariConfig, encoder: FrozenEncoder, probe_steps: int, data_dir: Path, quiet: bool
-    ) -> Features:
-        store = collected(StoreConfig(config.game, probe_steps, 0, "probe"), data_dir, quiet=quiet)
-        rows = probe_splits(store, FIXED, config.annotation_set, config.seed).test.rows
-        return extract_features(FrameEncoder(encoder, arrays="torch"), store, rows, config.view, quiet=quiet)
 
     def training_fingerprint(self, config: AtariConfig, data_dir: Path) -> str | None:
         return store_fingerprint(config.store_config, data_dir)
@@ -193,10 +133,6 @@ class AtariDomain(Domain[AtariConfig, AtariEvaluationConfig]):
 
     def samples_per_epoch(self, config: AtariConfig, data_dir: Path) -> int:
         return costs.samples_per_epoch(config, data_dir)
-
-    def probe_cost(self, config: AtariConfig, evaluation: AtariEvaluationConfig) -> ProbeCost:
-        features = f"{evaluation.probe_input} {evaluation.probe_steps} {evaluation.protocol}"
-        return ProbeCost(evaluation.probe_steps, features, partial(costs.probe_seconds, evaluation))
 
     def collect_seconds(self, runs: Sequence[tuple[Any, Sequence[Any]]], data_dir: Path) -> float:
         """Stores that several runs share are counted once."""

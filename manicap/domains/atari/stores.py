@@ -10,21 +10,11 @@ from manicap.atari.store import Store, StoreConfig, store_path
 from manicap.core.memo import once
 from manicap.domains.atari.config import AtariConfig
 from manicap.domains.atari.evaluation_config import AtariEvaluationConfig
-from manicap.probing.play_bench import PlayBench
 
 
 def collected(config: StoreConfig, data_dir: Path, workers: int | None = None, quiet: bool = True) -> Store:
     """The store, collected if necessary."""
     return once(("store", config, Path(data_dir)), partial(collect, config, data_dir, workers, quiet=quiet))
-
-
-def open_play_bench(
-    config: AtariConfig, evaluation: AtariEvaluationConfig, data_dir: Path, workers: int | None, quiet: bool
-) -> PlayBench:
-    """The bench of a run, split once for all probes that see the same frames and labels."""
-    store = collected(evaluation.store_config(config.game, config.seed), data_dir, workers, quiet)
-    asked = (evaluation.protocol, evaluation.annotation_set, config.seed, config.view)
-    return once(("bench", store.path, *asked), lambda: PlayBench(store, *asked))
 
 
 def store_fingerprint(config: StoreConfig, data_dir: Path) -> str | None:

@@ -1,18 +1,14 @@
-"""Diagnostics of a finished Atari run."""
+"""Diagnostics of a finished run on play."""
 
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import torch
 
 from manicap.algorithms.base import ProbeInput
-from manicap.atari.collect import collect
-from manicap.atari.protocol import FIXED
-from manicap.atari.splits import Part, ProbeSplits, Rows, probe_splits, read_labels
-from manicap.atari.store import Store, StoreConfig
 from manicap.core.errors import UserError
 from manicap.core.ranges import PlaySteps, Range
 from manicap.core.seeding import numpy_generator
@@ -20,8 +16,10 @@ from manicap.diagnostics.manifold_capacity import manifold_capacity
 from manicap.diagnostics.runs import BATCH, ManifoldCapacity, RunDiagnosis, measure_run_heads, window_pairs
 from manicap.diagnostics.spectrum import lidar
 from manicap.diagnostics.summary import measure_features, measure_pairs
-from manicap.domains.atari.config import AtariConfig
 from manicap.domains.run_config import RunConfig
+from manicap.play.protocol import Protocol
+from manicap.play.splits import Part, ProbeSplits, probe_splits, read_labels
+from manicap.play.store import PlayStore, Rows
 from manicap.probing.encoders import FrameEncoder
 from manicap.probing.features import Features, extract_features
 from manicap.train.finished import FinishedRun
@@ -29,7 +27,7 @@ from manicap.train.logs import METRICS, read_log
 
 
 @dataclass(frozen=True)
-class AtariDiagnosisConfig:
+class PlayDiagnosisConfig:
     """What to measure a run on."""
 
     probe_steps: PlaySteps = 12_000
@@ -50,11 +48,10 @@ class AtariDiagnosisConfig:
 
 
 def diagnose_play(
-    run: FinishedRun, run_config: AtariConfig, config: AtariDiagnosisConfig, data_dir: Path, quiet: bool
+    run: FinishedRun, run_config: Any, config: PlayDiagnosisConfig, store: PlayStore, protocol: Protocol, quiet: bool
 ) -> RunDiagnosis:
     """Measure a finished run on the test lives of a probe store."""
-    store = collect(StoreConfig(run_config.game, config.probe_steps, 0, "probe"), data_dir, quiet=quiet)
-    splits = probe_splits(store, FIXED, run_config.annotation_set, run_config.seed)
+    splits = probe_splits(store, protocol, run_config.annotation_set, run_config.seed)
     encoder = run.encoder(config.probe_input)
     frozen = FrameEncoder(encoder, arrays="torch")
 
@@ -70,13 +67,14 @@ def diagnose_play(
     first_frames = torch.from_numpy(run_config.view.read(store, rows[:, 0]))
     heads = measure_run_heads(run, first_frames)
     measures |= heads.measures
-    capacities = capacity_by_variable(features_of(splits.test.rows), store, splits, run_config.annotation_set, config)
+    test_features, annotation_set = features_of(splits.test.rows), run_config.annotation_set
+    capacities = capacity_by_variable(test_features, store, splits, annotation_set, protocol, config)
     if capacities:
         for name in ("capacity", "radius", "dimension"):
             measures[f"manifold_{name}"] = float(np.mean([getattr(found, name) for found in capacities.values()]))
     return RunDiagnosis(
         domain=run_config.domain,
-        subject=run_config.game,
+        subject=run_config.subject,
         method=run_config.method,
         seed=run_config.seed,
         encoder=encoder.fingerprint,
@@ -88,7 +86,7 @@ def diagnose_play(
     )
 
 
-def window_rows(store: Store, part: Part, count: int, length: int) -> Rows:
+def window_rows(store: PlayStore, part: Part, count: int, length: int) -> Rows:
     """Rows [count, length] of windows of consecutive frames, each within one life, with uniformly drawn starts."""
     ends = store.episodes["start"][part.episodes] + store.episodes["length"][part.episodes]
     starts = part.rows[part.rows + length <= ends]
@@ -112,10 +110,15 @@ def own_bounds(run_dir: Path, config: RunConfig) -> dict[str, float]:
 
 
 def capacity_by_variable(
-    features: Features, store: Store, splits: ProbeSplits, annotation_set: str, config: AtariDiagnosisConfig
+    features: Features,
+    store: PlayStore,
+    splits: ProbeSplits,
+    annotation_set: str,
+    protocol: Protocol,
+    config: PlayDiagnosisConfig,
 ) -> dict[str, ManifoldCapacity]:
     """Manifold capacity, radius and dimension of the frames that share a variable's value, for each variable."""
-    labels = read_labels(store, splits.test.rows, annotation_set, FIXED, splits.variables)
+    labels = read_labels(store, splits.test.rows, annotation_set, protocol, splits.variables)
     found = {}
     for name in splits.variables:
         rng = numpy_generator(0, "diagnosis", "capacity", name)

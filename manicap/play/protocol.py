@@ -1,22 +1,24 @@
-"""What is measured, and how: the two named protocols.
+"""What is measured, and how: the named protocols.
 
-`fixed` is correct; `reference` reproduces the 2019 code, so that published numbers can be compared. Every result
-carries the name of its protocol.
+`fixed` is correct; `reference` reproduces the 2019 code, so that published numbers can be compared; `plain` is `fixed`
+for environments, whose episodes may be short and whose events may be rare. Every result carries the name of its
+protocol.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from manicap.core.errors import unknown_choice
 
 ProtocolName = Literal["fixed", "reference"]
+"""Of games."""
 
 
 @dataclass(frozen=True)
 class Protocol:
-    """Every choice in which the two protocols differ, and the numbers they share."""
+    """Every choice in which protocols differ, and the numbers they share."""
 
-    name: ProtocolName
+    name: str
     split_order: Literal["shuffled", "lane order"]
     """How episodes are assigned to splits: shuffled by the seed, or in the order of the lanes."""
     first_label: Literal["own", "stale"]
@@ -43,7 +45,8 @@ class Protocol:
 
 FIXED = Protocol("fixed", "shuffled", "own", "within a life", "frames", "all", "best", "zero")
 REFERENCE = Protocol("reference", "lane order", "stale", "wrapping", "episodes", "sampled", "last", "uniform")
-PROTOCOLS: dict[str, Protocol] = {protocol.name: protocol for protocol in (FIXED, REFERENCE)}
+PLAIN = replace(FIXED, name="plain", longest_dropped_episode=1, min_entropy=0.1)
+PROTOCOLS: dict[str, Protocol] = {protocol.name: protocol for protocol in (FIXED, REFERENCE, PLAIN)}
 
 
 def find_protocol(name: str) -> Protocol:

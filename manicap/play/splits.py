@@ -12,16 +12,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from manicap.atari.annotations import labels
-from manicap.atari.games import find_game
-from manicap.atari.protocol import Protocol
-from manicap.atari.store import Store
 from manicap.core.errors import UserError
 from manicap.core.seeding import numpy_generator
-
-Rows = NDArray[np.int64]
+from manicap.play.protocol import Protocol
+from manicap.play.store import Integers, PlayStore, Rows
 
 
 @dataclass(frozen=True)
@@ -59,14 +54,14 @@ class ProbeSplits:
     counts: dict[str, int]
 
 
-def pretrain_splits(store: Store, protocol: Protocol, seed: int) -> PretrainSplits:
+def pretrain_splits(store: PlayStore, protocol: Protocol, seed: int) -> PretrainSplits:
     """Training and validation episodes for pretraining."""
     kept, counts = _long_episodes(store, protocol)
     train, val = split_episodes(store, kept, protocol, protocol.pretrain_fractions, ("train", "val"), seed)
     return PretrainSplits(train, val, counts | {"frames_train": len(train), "frames_val": len(val)})
 
 
-def probe_splits(store: Store, protocol: Protocol, annotation_set: str, seed: int) -> ProbeSplits:
+def probe_splits(store: PlayStore, protocol: Protocol, annotation_set: str, seed: int) -> ProbeSplits:
     """Training, validation and test episodes for probing, without test frames seen before and without flat labels."""
     kept, counts = _long_episodes(store, protocol)
     names = ("train", "val", "test")
@@ -80,7 +75,7 @@ def probe_splits(store: Store, protocol: Protocol, annotation_set: str, seed: in
     if not variables:
         raise UserError(
             f"no variable of {annotation_set} varies enough in {store.path} (all below {protocol.min_entropy} nats over"
-            f" {len(everything)} frames); collect more steps (now {store.config.steps})"
+            f" {len(everything)} frames); collect more steps (now {len(store)})"
         )
     counts |= {
         "test_frames_seen_in_training": len(test) - len(unique_test),
@@ -91,7 +86,7 @@ def probe_splits(store: Store, protocol: Protocol, annotation_set: str, seed: in
 
 
 def split_episodes(
-    store: Store, kept: Rows, protocol: Protocol, fractions: Sequence[float], names: Sequence[str], seed: int
+    store: PlayStore, kept: Rows, protocol: Protocol, fractions: Sequence[float], names: Sequence[str], seed: int
 ) -> list[Part]:
     """Divide episodes by count. `fixed` gives every split at least one episode if there are enough."""
     order = kept
@@ -110,24 +105,24 @@ def split_episodes(
         raise UserError(
             f"the {' and the '.join(empty)} split of {store.path} would be empty: of {len(store.episodes)} lives only"
             f" {len(kept)} are longer than {protocol.longest_dropped_episode} frames, and {len(names)} splits need"
-            f" more; collect more steps (now {store.config.steps})"
+            f" more; collect more steps (now {len(store)})"
         )
     return parts
 
 
-def drop_seen_frames(store: Store, part: Part, seen: Sequence[Part]) -> Part:
+def drop_seen_frames(store: PlayStore, part: Part, seen: Sequence[Part]) -> Part:
     """`part` without the frames whose bytes occur in `seen`. Keeps one 16-byte hash per frame, not the frames."""
     known = {digest for other in seen for digest in _frame_hashes(store, other)}
     keep = np.array([digest not in known for digest in _frame_hashes(store, part)], bool)
     if not keep.any():
         raise UserError(
             f"every frame of the {part.name} split of {store.path} also occurs in"
-            f" {' or '.join(other.name for other in seen)}; collect more steps (now {store.config.steps})"
+            f" {' or '.join(other.name for other in seen)}; collect more steps (now {len(store)})"
         )
     return Part(part.name, part.rows[keep], part.episodes[keep])
 
 
-def frame_pairs(store: Store, part: Part, protocol: Protocol) -> tuple[Rows, Rows]:
+def frame_pairs(store: PlayStore, part: Part, protocol: Protocol) -> tuple[Rows, Rows]:
     """Rows (t, t+1). Under `reference` the last frame of a life is also paired with its first."""
     starts, lengths = store.episodes["start"][part.episodes], store.episodes["length"][part.episodes]
     is_last = part.rows == starts + lengths - 1
@@ -137,25 +132,20 @@ def frame_pairs(store: Store, part: Part, protocol: Protocol) -> tuple[Rows, Row
 
 
 def read_labels(
-    store: Store, rows: Rows, annotation_set: str, protocol: Protocol, names: Sequence[str] | None = None
-) -> Mapping[str, NDArray[np.uint8]]:
-    """Labels of the rows. Under `reference` a life's first frame carries the RAM that ended the life before."""
-    ram = np.array(store.ram[rows])
-    if protocol.first_label == "stale":
-        episode = np.searchsorted(store.episodes["start"], rows, side="right") - 1
-        first = store.episodes["start"][episode] == rows
-        ram[first] = store.episodes["ram_before"][episode[first]]
-    return labels(ram, find_game(store.config.game), annotation_set, names)
+    store: PlayStore, rows: Rows, annotation_set: str, protocol: Protocol, names: Sequence[str] | None = None
+) -> Mapping[str, Integers]:
+    """Labels of the rows. Under `reference` a life's first frame has those that ended the life before."""
+    return store.labelling(annotation_set).labels(rows, names, stale_first=protocol.first_label == "stale")
 
 
-def entropy(values: NDArray[np.uint8]) -> float:
+def entropy(values: Integers) -> float:
     """Shannon entropy in nats of the empirical distribution: - sum p log p."""
     counts = np.bincount(values)
     p = counts[counts > 0] / len(values)
     return float(-(p * np.log(p)).sum()) + 0.0  # + 0.0 turns -0.0, the entropy of a constant, into 0.0
 
 
-def _long_episodes(store: Store, protocol: Protocol) -> tuple[Rows, dict[str, int]]:
+def _long_episodes(store: PlayStore, protocol: Protocol) -> tuple[Rows, dict[str, int]]:
     lengths = store.episodes["length"]
     kept = np.flatnonzero(lengths > protocol.longest_dropped_episode)
     counts = {
@@ -167,14 +157,14 @@ def _long_episodes(store: Store, protocol: Protocol) -> tuple[Rows, dict[str, in
     return kept, counts
 
 
-def _part(store: Store, name: str, episodes: Rows) -> Part:
+def _part(store: PlayStore, name: str, episodes: Rows) -> Part:
     starts, lengths = store.episodes["start"][episodes], store.episodes["length"][episodes]
     pieces = [np.arange(start, start + length) for start, length in zip(starts, lengths, strict=True)]
     rows = np.concatenate(pieces) if pieces else np.empty(0, np.int64)
     return Part(name, rows, np.repeat(episodes, lengths))
 
 
-def _frame_hashes(store: Store, part: Part) -> list[bytes]:
+def _frame_hashes(store: PlayStore, part: Part) -> list[bytes]:
     """128-bit hashes: among a million frames, two different ones collide with a probability below 1e-26."""
     chunks = store.frame_chunks(part.rows)
     return [hashlib.blake2b(frame, digest_size=16).digest() for chunk in chunks for frame in chunk]

@@ -1,4 +1,4 @@
-"""Frames of another size: each pixel the mean of the area that it covers."""
+"""Frames in gray, and of another size."""
 
 from functools import cache
 
@@ -6,10 +6,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 Bytes = NDArray[np.uint8]
+LUMA = np.array([299, 587, 114], np.uint32)
+"""Shares of red, green and blue in a shade of gray (ITU-R BT.601), in thousandths."""
+
+
+def gray_of(frames: Bytes) -> Bytes:
+    """Shades [...] of colours [..., 3], rounded."""
+    return ((frames @ LUMA + 500) // 1000).astype(np.uint8)
 
 
 def resize_by_area(frames: Bytes, height: int, width: int) -> Bytes:
-    """Frames uint8 [..., H, W] to [..., height, width], rounded; agents' wrappers shrink frames in this way."""
+    """Frames uint8 [..., H, W] to [..., height, width], each pixel the mean of the area that it covers, rounded.
+
+    Agents' wrappers shrink frames in this way.
+    """
     down, across = _area_weights(frames.shape[-2], height), _area_weights(frames.shape[-1], width)
     return np.rint(down @ frames.astype(np.float32) @ across.T).astype(np.uint8)
 

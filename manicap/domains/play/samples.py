@@ -9,10 +9,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from manicap.atari.protocol import Protocol
-from manicap.atari.splits import Part, Rows, frame_pairs
-from manicap.atari.store import Store
-from manicap.atari.views import GRAY, View, stacked_rows
+from manicap.play.protocol import Protocol
+from manicap.play.splits import Part, frame_pairs
+from manicap.play.store import PlayStore, Rows
+from manicap.play.views import GRAY, View, stacked_rows
 
 BATCHES_AHEAD = 2
 KEPT_BYTES = 2**30
@@ -25,7 +25,7 @@ class DecodedOnce:
     An epoch shows every frame twice, and decoding takes 3 % of a step of ST-DIM.
     """
 
-    def __init__(self, store: Store, view: View, room: int) -> None:
+    def __init__(self, store: PlayStore, view: View, room: int) -> None:
         self.store, self.view = store, replace(view, stack=1)
         shape = self.view.shape
         self._frames = np.empty((min(len(store), room // math.prod(shape)), *shape), np.uint8)  # empty pages are free
@@ -52,7 +52,7 @@ class FrameSource:
 
     def __init__(
         self,
-        store: Store,
+        store: PlayStore,
         device: torch.device,
         view: View = GRAY,
         resident: bool = False,
@@ -88,7 +88,7 @@ class FrameSource:
         return frames.pin_memory() if self.device.type == "cuda" else frames
 
     @staticmethod
-    def fits(store: Store, device: torch.device, view: View = GRAY) -> bool:
+    def fits(store: PlayStore, device: torch.device, view: View = GRAY) -> bool:
         """Whether all frames fit into half of a GPU's free memory."""
         if device.type != "cuda":
             return False
@@ -99,7 +99,7 @@ class FrameSource:
 class FrameSamples:
     """The samples of a split: T consecutive frames of one life each, as rows of the store."""
 
-    def __init__(self, store: Store, part: Part, protocol: Protocol, frames_per_sample: int) -> None:
+    def __init__(self, store: PlayStore, part: Part, protocol: Protocol, frames_per_sample: int) -> None:
         self.frames_per_sample = T = frames_per_sample
         self.second: Rows | None = None
         if T == 2:

@@ -1,4 +1,4 @@
-"""What an encoder sees of a step: gray or colour, one frame or the last few, at the console's size or another.
+"""What an encoder sees of a step: gray or colour, one frame or the last few, at the size of the store or another.
 
     View(stack=4, size=(84, 84)).read(store, rows)      # uint8 [n, 4, 84, 84], as most agents see a game
 
@@ -7,21 +7,22 @@ All views come from the same store.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
 from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
 
-from manicap.atari.emulator import FRAME_SHAPE
-from manicap.atari.store import Store
 from manicap.core.config import check_config
 from manicap.core.ranges import Range
+from manicap.play.pictures import gray_of, resize_by_area
+from manicap.play.store import PlayStore
 
 Bytes = NDArray[np.uint8]
 Rows = NDArray[np.int64]
 Stack = Annotated[int, Range(1, 64)]
 Side = Annotated[int, Range(8, 1024)]
+CONSOLE = (210, 160)
+"""Height and width of Atari's frames."""
 
 
 @dataclass(frozen=True)
@@ -33,23 +34,26 @@ class View:
     stack: Stack = 1
     """The last frames of the life, oldest first; before its first frame, that frame is repeated."""
     size: tuple[Side, Side] | None = None
-    """Height and width, each pixel the mean of the area that it covers; 210 x 160 if None."""
+    """Height and width, each pixel the mean of the area that it covers; as recorded if None."""
+    recorded: tuple[Side, Side] = CONSOLE
+    """Height and width of the store's frames."""
 
     @property
     def shape(self) -> tuple[int, int, int]:
         """Channels, height, width. In a stack of colour frames the three channels of a frame stay together."""
-        return (self.stack * (3 if self.colour else 1), *(self.size or FRAME_SHAPE))
+        return (self.stack * (3 if self.colour else 1), *(self.size or self.recorded))
 
     def __post_init__(self) -> None:
         check_config(self)
 
     def __str__(self) -> str:
-        """`gray`, or `colour, 4 frames, 84 x 84`"""
+        """`gray`, or `colour, 4 frames, 84 x 84`; the size if it is not Atari's"""
         frames = [f"{self.stack} frames"] if self.stack > 1 else []
-        size = [f"{self.size[0]} x {self.size[1]}"] if self.size else []
+        height, width = self.size or self.recorded
+        size = [f"{height} x {width}"] if (height, width) != CONSOLE else []
         return ", ".join(["colour" if self.colour else "gray", *frames, *size])
 
-    def read(self, store: Store, rows: Rows) -> Bytes:
+    def read(self, store: PlayStore, rows: Rows) -> Bytes:
         """uint8 [..., C, H, W] for rows [...]. Every frame is decoded once, in however many stacks it is."""
         rows = np.asarray(store.rows[rows])
         if self.stack == 1:
@@ -57,15 +61,16 @@ class View:
         needed, place = np.unique(stacked_rows(store, rows, self.stack), return_inverse=True)
         return self._single(store, needed)[place.ravel()].reshape(*rows.shape, *self.shape)
 
-    def chunks(self, store: Store, rows: Rows, size: int = 512) -> Iterator[Bytes]:
+    def chunks(self, store: PlayStore, rows: Rows, size: int = 512) -> Iterator[Bytes]:
         """The same in chunks: a pass over a store takes no memory."""
-        if self == GRAY:
-            yield from (chunk[:, None] for chunk in store.frame_chunks(rows, size))
+        if not self.colour and self.stack == 1 and self.size is None:
+            for chunk in store.frame_chunks(rows, size):
+                yield (chunk if chunk.ndim == 3 else gray_of(chunk))[:, None]
             return
         for start in range(0, len(rows), size):
             yield self.read(store, rows[start : start + size])
 
-    def _single(self, store: Store, rows: Rows) -> Bytes:
+    def _single(self, store: PlayStore, rows: Rows) -> Bytes:
         """[n, C, H, W] of single frames."""
         if self.colour:
             frames = np.ascontiguousarray(store.colour_frames(rows).transpose(0, 3, 1, 2))
@@ -77,24 +82,8 @@ class View:
 GRAY = View()
 
 
-def stacked_rows(store: Store, rows: Rows, stack: int) -> Rows:
+def stacked_rows(store: PlayStore, rows: Rows, stack: int) -> Rows:
     """Rows [..., stack] of the frames up to each row, none before the first of its life."""
     starts = store.episodes["start"]
     first = starts[np.searchsorted(starts, rows, side="right") - 1]
     return np.maximum(rows[..., None] + np.arange(1 - stack, 1), first[..., None])
-
-
-def resize_by_area(frames: Bytes, height: int, width: int) -> Bytes:
-    """Frames uint8 [..., H, W] to [..., height, width], rounded; agents' wrappers shrink frames in this way."""
-    down, across = _area_weights(frames.shape[-2], height), _area_weights(frames.shape[-1], width)
-    return np.rint(down @ frames.astype(np.float32) @ across.T).astype(np.uint8)
-
-
-@cache
-def _area_weights(old: int, new: int) -> NDArray[np.float32]:
-    """[new, old]: the share of each old pixel in the interval that a new one covers."""
-    edges = np.arange(new + 1) * (old / new)
-    low, high = edges[:-1, None], edges[1:, None]
-    pixels = np.arange(old)
-    overlap = np.clip(np.minimum(high, pixels + 1) - np.maximum(low, pixels), 0, None)
-    return (overlap / overlap.sum(1, keepdims=True)).astype(np.float32)

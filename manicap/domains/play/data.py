@@ -8,12 +8,12 @@ from torch import Tensor
 
 from manicap.algorithms import find_method
 from manicap.algorithms.base import Batch, MethodContext
-from manicap.atari.protocol import find_protocol
-from manicap.atari.splits import Rows, entropy, pretrain_splits, read_labels
-from manicap.atari.store import Store
-from manicap.domains.atari.config import AtariConfig
-from manicap.domains.atari.samples import FrameSamples, FrameSource
+from manicap.domains.play.config import PlayConfig
+from manicap.domains.play.samples import FrameSamples, FrameSource
 from manicap.domains.samples import SampleOrder
+from manicap.play.protocol import find_protocol
+from manicap.play.splits import entropy, pretrain_splits, read_labels
+from manicap.play.store import PlayStore, Rows
 from manicap.train.device import noise_generator
 
 STATISTICS_FRAMES = 2000
@@ -23,7 +23,7 @@ STATISTICS_FRAMES = 2000
 class StoreData:
     """Consecutive frames of a store, and labels for the methods that require them."""
 
-    def __init__(self, config: AtariConfig, store: Store, device: torch.device, rank: int = 0) -> None:
+    def __init__(self, config: PlayConfig, store: PlayStore, device: torch.device, rank: int = 0) -> None:
         self.config, self.store, self.device, self.rank = config, store, device, rank
         self.protocol = find_protocol(config.protocol)
         view = config.view
@@ -35,7 +35,7 @@ class StoreData:
 
     def _pixel_statistics(self) -> tuple[Tensor, Tensor] | None:
         """Mean and deviation of every pixel in [0, 1], from frames of the training split, if the method asks."""
-        if getattr(self.config.settings, "input", "scaled") == "scaled":
+        if not getattr(self.config.settings, "needs_pixel_statistics", False):
             return None
         rows = pretrain_splits(self.store, self.protocol, self.config.seed).train.rows
         rows = rows[np.linspace(0, len(rows) - 1, min(len(rows), STATISTICS_FRAMES)).astype(np.int64)]
@@ -65,7 +65,7 @@ class StoreData:
         return Batch(self.source.take(rows), labels_BV, noise)
 
     def _label_table(self) -> Tensor:
-        """uint8 labels `[N, V]` of every row, for the variables that vary enough."""
+        """Labels `[N, V]` of every row, for the variables that vary enough."""
         labels = read_labels(self.store, np.arange(len(self.store)), self.config.annotation_set, self.protocol)
         enough = [column for column in labels.values() if entropy(column) >= self.protocol.min_entropy]
         return torch.from_numpy(np.stack(enough, 1))

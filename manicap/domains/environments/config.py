@@ -1,0 +1,137 @@
+"""The config of a run on an environment: the play it learns from, its method and its budget."""
+
+from dataclasses import dataclass, fields, replace
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+
+from manicap.algorithms.base import PresetName
+from manicap.core.ranges import BatchSize, Count, Lanes, NonNegative, Positive, Seed, component
+from manicap.domains.environments.evaluation_config import Labels
+from manicap.domains.play.config import beyond_the_paper
+from manicap.domains.run_config import RunConfig, Subject, find_method_for
+from manicap.environments.config import FrameSide, RecordConfig
+from manicap.environments.integrity import open_environment_store
+from manicap.environments.layout import Layout, survey
+from manicap.environments.making import NONE_OWN
+from manicap.play.integrity import MANIFEST
+from manicap.play.views import Stack, View
+
+
+@dataclass(frozen=True, kw_only=True)
+class Environment(Subject):
+    """The play to learn from: of an environment, or recorded before."""
+
+    env: str
+    """Environment: MiniGrid-DoorKey-8x8-v0, package.module:maker, or the directory of a store."""
+    collect_steps: Count = 100_000
+    """Steps of play to learn from; 80 % of the episodes are for training, 20 % for validation."""
+    lanes: Lanes = 8
+    """Number of environments played in parallel."""
+    labels: str | None = None
+    """State variables of a step: info (info["labels"]), observation (a vector), or package.module:function of (env,
+    observation, info) that returns a dict. If omitted: info["labels"] where there is one; known are those of MiniGrid
+    and of gymnasium's classic control."""
+    label_names: tuple[str, ...] = ()
+    """With --labels observation: names of its entries."""
+    label_kinds: tuple[str, ...] = ()
+    """Kinds that the type does not tell, such as x:place, door:class, speed:number."""
+    label_categories: tuple[str, ...] = ()
+    """Groups of variables whose scores are averaged, such as x:agent_localization; others are in `state`."""
+    policy: str = "random"
+    """random, package.module:function from an observation to an action, actions:FILE.npy, or sb3:FILE.zip."""
+    frames: str = "render"
+    """What is seen: render, observation (an image), or observation.KEY of a dictionary."""
+    colour: bool = True
+    """Show the encoder red, green and blue; gray otherwise."""
+    stack: Stack = 1
+    """Show the encoder the last frames of the episode, this many, as channels: velocities are in no single frame."""
+    frame_size: tuple[FrameSide, FrameSide] | None = None
+    """Height and width to which frames are resized, each pixel the mean of the area that it covers."""
+    options: str = "{}"
+    """Keyword arguments of the environment, in JSON."""
+    episode_limit: Count = 1000
+    """Steps after which an episode that has not ended is cut."""
+    protocol: Literal["plain"] = "plain"
+    """How episodes are split and pairs are drawn."""
+    annotation_set: Labels = "recorded"
+    """Labels for methods that require them (supervised)."""
+
+
+SHARED = {field.name for field in fields(RecordConfig)} & {field.name for field in fields(Environment)}
+"""Fields of a recording that a run's config has too."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class EnvironmentConfig(RunConfig, Environment):  # the fields of the last base come first
+    """A run on the frames of an environment."""
+
+    domain: str = "environments"
+    """Domain."""
+    method: str = "dim-c+"
+    """Method; determines which method-specific flags exist."""
+    seed: Seed = 0
+    """Random seed of the play, the initial weights, the batches and the noise."""
+    batch_size: BatchSize = 64
+    """Samples per step, over all processes."""
+    learning_rate: Positive = 3e-4
+    """Learning rate of Adam."""
+    adam_epsilon: NonNegative = 1e-5
+    """Epsilon of Adam."""
+    max_epochs: Count = 100
+    """Maximum number of passes over the training split."""
+    patience: Count | None = 15
+    """Stop after this many epochs without a lower validation loss; never if None."""
+    weights: Literal["best", "last"] = "best"
+    """Keep the weights with the lowest validation loss (best) or the last ones."""
+
+    def problems(self) -> list[str]:
+        return [] if self.own_store else self.store_config(self.collect_steps, self.seed, "pretrain").problems()
+
+    @property
+    def own_store(self) -> Path | None:
+        """The directory of a store that is learned from and probed, if there is one."""
+        path = Path(self.env)
+        return path if (path / MANIFEST).is_file() else None
+
+    @property
+    def subject(self) -> str:
+        path = self.own_store
+        return component(self.env.rpartition(":")[2] if path is None else open_environment_store(path).subject, "env")
+
+    @property
+    def view(self) -> View:
+        """What the encoder sees. The size of frames is known only from the environment itself."""
+        return View(self.colour, self.stack, recorded=self._frame_shape)
+
+    @property
+    def _frame_shape(self) -> tuple[int, int]:
+        if self.own_store is None and self.frame_size is not None:
+            return self.frame_size
+        height, width = self.layout.frame_shape[:2]
+        return height, width
+
+    @property
+    def layout(self) -> Layout:
+        """What a step of it looks like, seen by beginning to play."""
+        if (path := self.own_store) is not None:
+            return open_environment_store(path).layout
+        return _layout(self.store_config(self.lanes, self.seed, "pretrain"))
+
+    def store_config(self, steps: int, seed: int, purpose: Literal["pretrain", "probe"]) -> RecordConfig:
+        return RecordConfig(steps=steps, seed=seed, purpose=purpose, **{name: getattr(self, name) for name in SHARED})
+
+
+@cache
+def _layout(config: RecordConfig) -> Layout:
+    return survey(config, NONE_OWN).layout
+
+
+def environment_preset(name: PresetName, env: str, method: str) -> EnvironmentConfig:
+    """quick: minutes on two cores. standard: an hour. paper: Tables 3 and 4 of arXiv 2405.13848 but for the network."""
+    settings = replace(find_method_for("environments", method).settings_type.preset(name), encoder="fitting")
+    common: dict[str, Any] = {"env": env, "method": method, "settings": settings}
+    if name == "paper":
+        return EnvironmentConfig(**common)
+    common |= beyond_the_paper(settings, quick=name == "quick")
+    return EnvironmentConfig(**common, collect_steps=20_000 if name == "quick" else 50_000)

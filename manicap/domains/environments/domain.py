@@ -1,0 +1,130 @@
+"""Environments as a domain: any that gymnasium can make, or a store of frames recorded before."""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, ClassVar
+
+from manicap.algorithms.base import PresetName
+from manicap.core.memo import once
+from manicap.domains.environments.config import EnvironmentConfig, environment_preset
+from manicap.domains.environments.evaluation_config import EnvironmentEvaluationConfig, preset_evaluation
+from manicap.domains.play.costs import frames_per_sample
+from manicap.domains.play.domain import PlayDomain
+from manicap.domains.play.samples import FrameSamples, windows_per_epoch
+from manicap.environments.config import RecordConfig, store_path, with_file_hash
+from manicap.environments.integrity import open_environment_store
+from manicap.environments.recording import record_store
+from manicap.environments.store import EnvironmentStore
+from manicap.play.protocol import find_protocol
+from manicap.play.splits import pretrain_splits
+from manicap.play.store import PlayStore
+from manicap.play.subset import divided
+
+TRAIN_SHARE = 0.8
+STEP_SECONDS = 1e-3
+"""Assumed of an environment's step with its picture."""
+
+
+class EnvironmentDomain(PlayDomain[EnvironmentConfig, EnvironmentEvaluationConfig]):
+    name: ClassVar[str] = "environments"
+    title: ClassVar[str] = "environments"
+    subject_field: ClassVar[str] = "env"
+    example_subject: ClassVar[str] = "CartPole-v1"
+    subjects_title: ClassVar[str] = "envs"
+    default_method: ClassVar[str] = "dim-c+"
+    config_type = EnvironmentConfig
+    evaluation_type = EnvironmentEvaluationConfig
+
+    def find_subject(self, name: str) -> str:
+        return name
+
+    def subject_title(self, subject: str) -> str:
+        return subject
+
+    def preset(self, name: PresetName, subject: str, method: str, chosen: Mapping[str, Any]) -> EnvironmentConfig:
+        return environment_preset(name, subject, method)
+
+    def preset_evaluation(self, name: PresetName) -> EnvironmentEvaluationConfig:
+        return preset_evaluation(name)
+
+    def problems(self, config: EnvironmentConfig, evaluation: EnvironmentEvaluationConfig) -> list[str]:
+        found = super().problems(config, evaluation)
+        if evaluation.annotation_set == "recorded" and not config.layout.columns:
+            found.append(
+                f"{config.env} says nothing of its state: put labels into info['labels'], name a function of (env,"
+                " observation, info) with --labels package.module:function, or probe what was played"
+                " (--annotation-set play)"
+            )
+        return found
+
+    def training_store(
+        self, config: EnvironmentConfig, data_dir: Path, workers: int | None = None, quiet: bool = True
+    ) -> PlayStore:
+        if config.own_store is not None:
+            return divided(_opened(config.own_store))[0]
+        return _recorded(config.store_config(config.collect_steps, config.seed, "pretrain"), data_dir, workers, quiet)
+
+    def probe_store(
+        self,
+        config: EnvironmentConfig,
+        evaluation: EnvironmentEvaluationConfig,
+        data_dir: Path,
+        workers: int | None = None,
+        quiet: bool = True,
+    ) -> PlayStore:
+        if config.own_store is not None:
+            return divided(_opened(config.own_store))[1]
+        return _recorded(_probe_config(config, evaluation), data_dir, workers, quiet)
+
+    def training_fingerprint(self, config: EnvironmentConfig, data_dir: Path) -> str | None:
+        if config.own_store is not None:
+            return divided(_opened(config.own_store))[0].fingerprint
+        return _fingerprint(config.store_config(config.collect_steps, config.seed, "pretrain"), data_dir)
+
+    def probing_fingerprint(
+        self, config: EnvironmentConfig, evaluation: EnvironmentEvaluationConfig, data_dir: Path
+    ) -> str | None:
+        if config.own_store is not None:
+            return divided(_opened(config.own_store))[1].fingerprint
+        return _fingerprint(_probe_config(config, evaluation), data_dir)
+
+    def samples_per_epoch(self, config: EnvironmentConfig, data_dir: Path) -> int:
+        """Estimated, if nothing is recorded yet, as if every lane were one episode."""
+        frames = frames_per_sample(config.method, config.settings)
+        if self.training_fingerprint(config, data_dir) is not None:
+            store, rules = self.training_store(config, data_dir), find_protocol(config.protocol)
+            return FrameSamples(store, pretrain_splits(store, rules, config.seed).train, rules, frames).per_epoch
+        num_frames = int(TRAIN_SHARE * config.collect_steps)
+        return num_frames if frames <= 2 else windows_per_epoch(config.lanes, num_frames, frames)
+
+    def collect_seconds(self, runs: Sequence[tuple[Any, Sequence[Any]]], data_dir: Path) -> float:
+        """Stores that several runs share are counted once."""
+        wanted = {
+            store
+            for config, evaluations in runs
+            if config.own_store is None
+            for store in (
+                config.store_config(config.collect_steps, config.seed, "pretrain"),
+                *(_probe_config(config, evaluation) for evaluation in evaluations),
+            )
+        }
+        return STEP_SECONDS * sum(store.steps for store in wanted if _fingerprint(store, data_dir) is None)
+
+
+def _probe_config(config: EnvironmentConfig, evaluation: EnvironmentEvaluationConfig) -> RecordConfig:
+    seed = config.seed if evaluation.probe_store == "per seed" else 0
+    return config.store_config(evaluation.probe_steps, seed, "probe")
+
+
+def _opened(path: Path) -> EnvironmentStore:
+    return once(("environment store", path.absolute()), partial(open_environment_store, path))
+
+
+def _recorded(config: RecordConfig, data_dir: Path, workers: int | None, quiet: bool) -> EnvironmentStore:
+    return once(("recorded", config, data_dir), partial(record_store, config, data_dir, workers, quiet))
+
+
+def _fingerprint(config: RecordConfig, data_dir: Path) -> str | None:
+    path = store_path(with_file_hash(config), data_dir)
+    return _opened(path).fingerprint if path.is_dir() else None

@@ -1,0 +1,130 @@
+"""Play as a domain: frames to learn from, state variables to probe. Games and environments differ in their stores."""
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, ClassVar
+
+import torch
+
+from manicap.algorithms.base import MethodContext
+from manicap.algorithms.width import feature_width
+from manicap.core.memo import once
+from manicap.diagnostics.runs import RunDiagnosis
+from manicap.domains.base import Config, Domain, ProbeCost, Probing
+from manicap.domains.evaluation import Probed
+from manicap.domains.play import costs
+from manicap.domains.play.data import StoreData
+from manicap.domains.play.diagnosis import PlayDiagnosisConfig, diagnose_play
+from manicap.domains.play.evaluation_config import PlayEvaluationConfig
+from manicap.play.protocol import find_protocol
+from manicap.play.splits import probe_splits
+from manicap.play.store import PlayStore
+from manicap.probing.encoders import FrameEncoder
+from manicap.probing.features import Features, extract_features
+from manicap.probing.pixels import PIXELS
+from manicap.probing.play_bench import Extraction, Floor, PlayBench
+from manicap.probing.probes import WITH_PIXELS
+from manicap.probing.state_result import StateEvaluation
+from manicap.train.encoder_files import FrozenEncoder
+from manicap.train.finished import FinishedRun
+
+
+class PlayDomain(Domain[Config, Probing]):
+    """A config of a run has a `view` and the fields of `PlayConfig`, an evaluation those of `PlayEvaluationConfig`."""
+
+    kinds = ("frames",)
+    metrics = ("labels_saved", "r2", "f1", "accuracy", "macro_f1")
+    shared_fields = ("protocol", "annotation_set")
+    evaluation_type: ClassVar[type[PlayEvaluationConfig]]
+    result_type = StateEvaluation
+    diagnosis_type = PlayDiagnosisConfig
+
+    @abstractmethod
+    def training_store(
+        self, config: Config, data_dir: Path, workers: int | None = None, quiet: bool = True
+    ) -> PlayStore:
+        """What to learn from, made if it is not on disk."""
+
+    @abstractmethod
+    def probe_store(
+        self, config: Config, evaluation: Any, data_dir: Path, workers: int | None = None, quiet: bool = True
+    ) -> PlayStore:
+        """What to probe on, likewise."""
+
+    def bench(
+        self, config: Any, evaluation: Any, data_dir: Path, workers: int | None = None, quiet: bool = True
+    ) -> PlayBench:
+        """The bench of a run, split once for all probes that see the same frames and labels."""
+        store = self.probe_store(config, evaluation, data_dir, workers, quiet)
+        asked = (evaluation.protocol, evaluation.annotation_set, config.seed, config.view)
+        return once(("bench", store.path, store.fingerprint, *asked), lambda: PlayBench(store, *asked))
+
+    def problems(self, config: Any, evaluation: Any) -> list[str]:
+        if evaluation.width is None:
+            return []
+        width = feature_width(config.method, config.settings, evaluation.probe_input, self.context(config))
+        if evaluation.width <= width:
+            return []
+        return [f"width must be at most the {width} features of {config.method}, got {evaluation.width}"]
+
+    def prepare(
+        self, config: Config, evaluations: Sequence[Probing], data_dir: Path, workers: int | None, quiet: bool
+    ) -> None:
+        self.training_store(config, data_dir, workers, quiet)
+        for evaluation in evaluations:
+            self.bench(config, evaluation, data_dir, workers, quiet)
+
+    def open_training(self, config: Any, data_dir: Path, device: torch.device, rank: int) -> StoreData:
+        return StoreData(config, self.training_store(config, data_dir), device, rank)
+
+    def context(self, config: Any) -> MethodContext:
+        return MethodContext(config.view.shape, costs.NUM_VARIABLES)
+
+    def evaluate(self, probed: Probed[Any, Any], data_dir: Path) -> StateEvaluation:
+        evaluation = probed.evaluation
+        bench = self.bench(probed.config, evaluation, data_dir, None, probed.quiet)
+        encoder = untrained = FrameEncoder(probed.encoder, arrays="torch")
+        if probed.untrained is not probed.encoder:
+            untrained = FrameEncoder(probed.untrained, arrays="torch")
+        floors: dict[str, Floor] = {"majority": "majority", "untrained": untrained}
+        if evaluation.probe in WITH_PIXELS:
+            floors[PIXELS] = PIXELS
+        return bench.evaluate(
+            encoder,
+            evaluation.probe,
+            floors=floors,
+            fingerprints={encoder: probed.fingerprint, untrained: probed.untrained_fingerprint},
+            extraction=Extraction(
+                probed.cache_dir, width=evaluation.width, rescaling=evaluation.rescaling, quiet=probed.quiet
+            ),
+            init=evaluation.probe_init,
+        )
+
+    def play(self, config: Config, evaluation: Probing, data_dir: Path) -> PlayStore | None:
+        if self.probing_fingerprint(config, evaluation, data_dir) is None:
+            return None
+        return self.probe_store(config, evaluation, data_dir)
+
+    def diagnose(self, run: FinishedRun, config: Any, measured_on: Any, data_dir: Path, quiet: bool) -> RunDiagnosis:
+        store = self._probe_play(config, measured_on.probe_steps, data_dir, quiet)
+        return diagnose_play(run, config, measured_on, store, self._rules(config), quiet)
+
+    def test_features(
+        self, config: Any, encoder: FrozenEncoder, probe_steps: int, data_dir: Path, quiet: bool
+    ) -> Features:
+        store = self._probe_play(config, probe_steps, data_dir, quiet)
+        rows = probe_splits(store, self._rules(config), config.annotation_set, config.seed).test.rows
+        return extract_features(FrameEncoder(encoder, arrays="torch"), store, rows, config.view, quiet=quiet)
+
+    def probe_cost(self, config: Config, evaluation: Any) -> ProbeCost:
+        features = f"{evaluation.probe_input} {evaluation.probe_steps} {evaluation.protocol}"
+        return ProbeCost(evaluation.probe_steps, features, partial(costs.probe_seconds, evaluation))
+
+    def _probe_play(self, config: Any, steps: int, data_dir: Path, quiet: bool) -> PlayStore:
+        return self.probe_store(config, self.evaluation_type(probe_steps=steps), data_dir, quiet=quiet)
+
+    def _rules(self, config: Any) -> Any:
+        """Of diagnoses: those that correct the 2019 code's mistakes."""
+        return find_protocol(self.evaluation_type().protocol)
