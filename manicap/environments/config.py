@@ -14,6 +14,8 @@ from manicap.core.registry import is_plugin
 from manicap.core.remote import local_directory, remote_of
 from manicap.play.store import VariableKind
 
+FOLDER = "environments"
+"""Of a data directory."""
 LOCAL = "local:"
 """Begins the name of a function that only the recording process had: it cannot be imported."""
 FILE_POLICIES = ("actions:", "sb3:")
@@ -122,7 +124,7 @@ KINDS: tuple[str, ...] = get_args(VariableKind)
 
 def store_path(config: RecordConfig, data_dir: Path) -> Path:
     """Where the store of a config is kept; see `with_file_hash`."""
-    return data_dir / "environments" / component(config.env, "environment") / config_hash(config)
+    return data_dir / FOLDER / component(config.env, "environment") / config_hash(config)
 
 
 def on_disk(data_dir: Path | str) -> Path:
