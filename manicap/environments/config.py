@@ -11,8 +11,11 @@ from manicap.core.files import sha256_file
 from manicap.core.ranges import Count, Lanes, Range, Seed, component
 from manicap.core.reading import reason
 from manicap.core.registry import is_plugin
+from manicap.core.remote import local_directory, remote_of
 from manicap.play.store import VariableKind
 
+FOLDER = "environments"
+"""Of a data directory."""
 LOCAL = "local:"
 """Begins the name of a function that only the recording process had: it cannot be imported."""
 FILE_POLICIES = ("actions:", "sb3:")
@@ -121,7 +124,15 @@ KINDS: tuple[str, ...] = get_args(VariableKind)
 
 def store_path(config: RecordConfig, data_dir: Path) -> Path:
     """Where the store of a config is kept; see `with_file_hash`."""
-    return data_dir / "environments" / component(config.env.replace(":", "."), "environment") / config_hash(config)
+    return data_dir / FOLDER / component(config.env.replace(":", "."), "environment") / config_hash(config)
+
+
+def on_disk(data_dir: Path | str) -> Path:
+    """The data directory, which must be one of this machine."""
+    directory = local_directory(data_dir)
+    if (remote := remote_of(directory)) is not None:
+        raise UserError(f"stores of environments are kept on disk, not at {remote.url}: give a directory as data_dir")
+    return directory
 
 
 def with_file_hash(config: RecordConfig) -> RecordConfig:

@@ -23,7 +23,7 @@ Policy = Callable[[Any], Any]
 """From an observation to an action."""
 ALGORITHMS = {
     "PPO": "clip_range",
-    "TD3": "target_policy_noise",
+    "TD3": "policy_delay",
     "SAC": "target_entropy",
     "DQN": "exploration_fraction",
 }

@@ -25,7 +25,7 @@ from manicap.core.paths import DATA_DIR
 from manicap.core.progress import Tracker
 from manicap.core.registry import allow_plugins, allowed_plugins
 from manicap.environments.building import is_finished, open_building, remove_parts
-from manicap.environments.config import RecordConfig, store_path, with_file_hash
+from manicap.environments.config import RecordConfig, on_disk, store_path, with_file_hash
 from manicap.environments.integrity import open_environment_store
 from manicap.environments.joining import join_lanes
 from manicap.environments.lane_worker import play_lane
@@ -86,12 +86,12 @@ def record(
     names, own = named(given, name)
     allow_plugins(each for each in names.values() if each is not None and not each.startswith(("actions:", "sb3:")))
     config = RecordConfig(**names, **settings)
-    return record_store(config, Path(data_dir), workers, quiet, own)
+    return record_store(config, data_dir, workers, quiet, own)
 
 
 def record_store(
     config: RecordConfig,
-    data_dir: Path,
+    data_dir: Path | str,
     workers: int | None = None,
     quiet: bool = False,
     own: OwnFunctions = NONE_OWN,
@@ -101,7 +101,7 @@ def record_store(
     if workers is not None and workers < 1:
         raise UserError(f"workers must be at least 1, got {workers}")
     config = with_file_hash(config)
-    final = store_path(config, data_dir)
+    final = store_path(config, on_disk(data_dir))
     if final.is_dir():
         return _open_own(final, config)
     if config.source:

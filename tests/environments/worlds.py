@@ -84,6 +84,13 @@ class Endless(Silent):
         return self._observation(), 0, False, False, {}
 
 
+class Noise(Silent):
+    """Frames that cannot be compressed: 9 KB each."""
+
+    def render(self):
+        return self.np_random.integers(0, 256, (48, 64, 3), np.uint8)
+
+
 class Invisible(Walk):
     def render(self):
         return None
