@@ -1,6 +1,7 @@
 """The whole job on an environment of the user's own: recorded, trained, probed, shown; and on a store of its frames."""
 
 import re
+from dataclasses import fields
 
 import numpy as np
 import pytest
@@ -9,6 +10,9 @@ from sklearn.linear_model import Ridge
 from sklearn.metrics import r2_score
 
 import manicap
+from manicap.algorithms import METHODS
+from manicap.bench.cell import Job, run_cell
+from manicap.bench.grid import build_grid
 from manicap.cli.main import main
 from manicap.core.errors import UserError
 from manicap.domains.base import find_domain
@@ -17,6 +21,8 @@ from manicap.probing.ridge_probes import RidgeProbes
 from manicap.probing.sampling import ProbeData
 from manicap.probing.state_result import StatePredictions
 from manicap.train.setup import Execution
+from tests.algorithms.small import ATARI
+from tests.algorithms.small import SMALL as SMALL_SETTINGS
 
 WALK = "tests.environments.worlds:Walk"
 QUIET = Execution(threads=1, quiet=True)
@@ -124,6 +130,49 @@ def test_a_stack_shows_what_no_single_frame_does(place):
     )
     assert found.evaluation.view == "gray, 2 frames, 48 x 64"
     assert manicap.load_encoder(place / found.config.run_name)(torch.zeros(1, 2, 48, 64, dtype=torch.uint8)).ndim == 2
+
+
+@pytest.mark.parametrize("name", ATARI)
+def test_every_method_on_frames_learns_from_it(name, place):
+    own = {field.name for field in fields(METHODS[name].settings_type)}
+    small = SMALL_SETTINGS.get(name, {"units": 8} if "units" in own else {})
+    values = SMALL | {"max_steps": 2} | small
+    values = {key: value for key, value in values.items() if key != "units" or "units" in own}
+    run = manicap.pretrain(name, env=WALK, runs_dir=place / "all", data_dir=place, execution=QUIET, **values)
+    features = manicap.load_encoder(run)(torch.zeros(2, 3, 48, 64, dtype=torch.uint8))
+    assert len(features) == 2
+    assert torch.isfinite(features).all()
+
+
+def test_a_grid_compares_methods_on_it(place):
+    config = {
+        "title": "walk",
+        "domain": "environments",
+        "datasets": ["CartPole-v1"],
+        "methods": ["random-cnn", "st-dim"],
+        "seeds": [0],
+        "preset": "quick",
+        "run": {"collect_steps": 300, "lanes": 2, "frame_size": [48, 64], "max_steps": 2, "batch_size": 4},
+        "probe": {"probe_steps": 300, "probe": "discriminant", "probe_input": "backbone"},
+    }
+    grid = build_grid(config, "grid.toml")
+    for cell in grid.cells:
+        outcome = run_cell(Job(cell, place, place, QUIET))
+        assert outcome.error is None, outcome.error
+
+
+def test_supervised_refuses_more_values_than_it_has_classes(place):
+    """x of a walk is a whole number; times 300 it has more than 256."""
+    with pytest.raises(UserError, match="supervised tells 256 values of a variable apart, and far has"):
+        manicap.pretrain(
+            "supervised",
+            env=WALK,
+            labels="tests.environments.worlds:far",
+            runs_dir=place / "far",
+            data_dir=place,
+            execution=QUIET,
+            **SMALL,
+        )
 
 
 def test_an_environment_without_labels_is_refused_before_it_is_recorded(tmp_path):

@@ -218,3 +218,8 @@ def agent(env, observation, info):
         "x": int(env.unwrapped.agent_pos[0]),
         "heading": ["east", "south", "west", "north"][env.unwrapped.agent_dir],
     }
+
+
+def far(env, observation, info):
+    """Labels of Walk: whole numbers that lie far apart."""
+    return {"far": 300 * (env.unwrapped.x - 3)}
