@@ -30,6 +30,11 @@ def is_plugin(name: str) -> bool:
     return ":" in name
 
 
+def could_be_plugin(name: str) -> bool:
+    """Whether a text has the form of an import path, as the path of a file has not."""
+    return _PATH.fullmatch(name) is not None
+
+
 def allow_plugins(names: Iterable[str]) -> None:
     """Allow these paths, which the caller has named, to be imported on demand. Other names are ignored."""
     for name in filter(is_plugin, names):

@@ -124,7 +124,7 @@ KINDS: tuple[str, ...] = get_args(VariableKind)
 
 def store_path(config: RecordConfig, data_dir: Path) -> Path:
     """Where the store of a config is kept; see `with_file_hash`."""
-    return data_dir / FOLDER / component(config.env, "environment") / config_hash(config)
+    return data_dir / FOLDER / component(config.env.replace(":", "."), "environment") / config_hash(config)
 
 
 def on_disk(data_dir: Path | str) -> Path:

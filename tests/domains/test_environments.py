@@ -102,7 +102,7 @@ def test_a_store_of_ones_own_is_divided_and_not_recorded_again(place):
     frame = learned.colour_frames(np.array([5]))
     assert np.array_equal(frame[0], store.colour_frames(learned.source_rows[5]))
     before = sorted(place.glob("environments/*/*"))
-    [found] = manicap.run("st-dim", env=store.path, runs_dir=place, data_dir=place, execution=QUIET, **SMALL)
+    [found] = manicap.run(store, method="st-dim", runs_dir=place, data_dir=place, execution=QUIET, **SMALL)
     assert sorted(place.glob("environments/*/*")) == before
     assert found.subject == "Walk"
     assert found.evaluation.store == probed.fingerprint != learned.fingerprint
