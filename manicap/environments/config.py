@@ -10,7 +10,7 @@ from manicap.core.errors import UserError, unknown_choice
 from manicap.core.files import sha256_file
 from manicap.core.ranges import Count, Lanes, Range, Seed, component
 from manicap.core.reading import reason
-from manicap.core.registry import is_plugin
+from manicap.core.registry import FILES, is_plugin
 from manicap.core.remote import local_directory, remote_of
 from manicap.play.store import VariableKind
 
@@ -18,7 +18,6 @@ FOLDER = "environments"
 """Of a data directory."""
 LOCAL = "local:"
 """Begins the name of a function that only the recording process had: it cannot be imported."""
-FILE_POLICIES = ("actions:", "sb3:")
 DEFAULT_CATEGORY = "state"
 SIDES = (48, 256)
 """Least and greatest height and width of a frame."""
@@ -86,7 +85,7 @@ class RecordConfig:
             found.append(str(unknown_choice("labels", self.labels, ["info", "observation", "package.module:function"])))
         if self.label_names and self.labels != "observation":
             found.append("label_names require labels observation: other labels have their own names")
-        if not (self.policy == "random" or self.policy.startswith(FILE_POLICIES) or is_plugin(self.policy)):
+        if not (self.policy == "random" or self.policy.startswith(FILES) or is_plugin(self.policy)):
             choices = ["random", "package.module:function", "actions:FILE.npy", "sb3:FILE.zip"]
             found.append(str(unknown_choice("policy", self.policy, choices)))
         if self.frames not in ("render", "observation") and not self.frames.startswith("observation."):
@@ -137,7 +136,7 @@ def on_disk(data_dir: Path | str) -> Path:
 
 def with_file_hash(config: RecordConfig) -> RecordConfig:
     """The config whose policy names the content of its file too, so that another content is another store."""
-    if not config.policy.startswith(FILE_POLICIES):
+    if not config.policy.startswith(FILES):
         return config
     path, _, known = config.policy.partition("#")
     file = policy_file(config.policy)

@@ -84,7 +84,7 @@ def record(
         raise UserError("env must be a function that makes the environment, not an environment: every lane has its own")
     given = {"env": env, "labels": labels, "policy": policy}
     names, own = named(given, name)
-    allow_plugins(each for each in names.values() if each is not None and not each.startswith(("actions:", "sb3:")))
+    allow_plugins(filter(None, names.values()))
     config = RecordConfig(**names, **settings)
     return record_store(config, data_dir, workers, quiet, own)
 

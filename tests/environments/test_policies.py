@@ -9,6 +9,9 @@ import numpy as np
 import pytest
 
 from manicap.core.errors import UserError
+from manicap.core.registry import allow_plugins
+from manicap.environments.config import RecordConfig
+from manicap.environments.recording import record_store
 
 
 def write_model(path, **settings):
@@ -73,3 +76,12 @@ def test_without_the_package_it_is_named(record_here, monkeypatch, tmp_path):
     model = write_model(tmp_path / "model.zip")
     with pytest.raises(UserError, match=r"needs Stable-Baselines3: pip install 'manicap\[rl\]'"):
         record_here("Walk", policy=f"sb3:{model}")
+
+
+def test_a_config_from_elsewhere_does_not_have_a_model_unpickled(stable_baselines, tmp_path):
+    allow_plugins(["tests.environments.worlds:Walk"])
+    model = write_model(tmp_path / "model.zip")
+    config = RecordConfig("tests.environments.worlds:Walk", steps=8, policy=f"sb3:{model}")
+    with pytest.raises(UserError, match=r"the policy sb3:.*model.zip is not part of manicap, and a file cannot decide"):
+        record_store(config, tmp_path)
+    assert stable_baselines == []

@@ -91,6 +91,14 @@ class Noise(Silent):
         return self.np_random.integers(0, 256, (48, 64, 3), np.uint8)
 
 
+class Chatty(Endless):
+    """Prints 2 KB per step; a pipe holds 64."""
+
+    def step(self, action):
+        print("moving " * 300)
+        return super().step(action)
+
+
 class Invisible(Walk):
     def render(self):
         return None
