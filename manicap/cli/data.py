@@ -25,8 +25,9 @@ from manicap.core.remote import remote_of
 from manicap.environments.integrity import open_environment_store, verify_environment_store
 from manicap.environments.inventory import is_environment_store, list_environment_stores, remove_environment_store
 from manicap.images.inventory import find_image_files, list_image_files
-from manicap.play.protocol import ProtocolName, find_protocol
+from manicap.play.protocol import PLAIN, ProtocolName, find_protocol
 from manicap.play.splits import probe_splits
+from manicap.play.store import PlayStore
 
 StorePath = Annotated[
     Path, tyro.conf.Positional, tyro.conf.arg(help="Directory of the store, as 'data list' shows it.")
@@ -124,14 +125,21 @@ def data_splits(
 ) -> None:
     """Show how a store is split for probing: what each filter drops, and which variables are kept.
 
+    A store of an environment has one protocol, plain, and the variables that were recorded.
+
     Args:
         path: Directory of the store, as 'data list' shows it.
-        annotation_set: Names and RAM addresses of the variables.
-        protocol: 'fixed', or 'reference' for the 2019 code's behaviour.
+        annotation_set: Names and RAM addresses of a game's variables.
+        protocol: Of games: 'fixed', or 'reference' for the 2019 code's behaviour.
         seed: Seed of the shuffle.
     """
-    splits = probe_splits(open_store(path), find_protocol(protocol), annotation_set, seed)
-    table = Table(title=f"{path}: protocol {protocol}, annotations {annotation_set}, seed {seed}")
+    store: PlayStore
+    if is_environment_store(path):
+        store, rules, annotation_set = open_environment_store(path), PLAIN, "recorded"
+    else:
+        store, rules = open_store(path), find_protocol(protocol)
+    splits = probe_splits(store, rules, annotation_set, seed)
+    table = Table(title=f"{path}: protocol {rules.name}, annotations {annotation_set}, seed {seed}")
     table.add_column("what")
     table.add_column("count", justify="right")
     for name, count in splits.counts.items():

@@ -66,7 +66,8 @@ def record(
     Args:
         env: Name of a registered environment, or a function that makes one (itself, or as `package.module:maker`).
         labels: `info` (`info["labels"]`), `observation` (a vector), or a function of (env, observation, info) that
-            returns a dict of bools, ints, floats and strings. If omitted: `info["labels"]` where there is one.
+            returns a dict of bools, ints, floats and strings. If omitted: `info["labels"]` where there is one; known
+            are those of MiniGrid and of gymnasium's classic control.
         policy: `random`, a function from an observation to an action, `actions:FILE.npy`, or `sb3:FILE.zip`.
         name: For functions that other processes cannot import (lambdas, functions of a script): the store is kept
             under this name, and recorded by this process alone.

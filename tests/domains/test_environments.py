@@ -20,6 +20,7 @@ from manicap.play.subset import divided
 from manicap.probing.ridge_probes import RidgeProbes
 from manicap.probing.sampling import ProbeData
 from manicap.probing.state_result import StatePredictions
+from manicap.report.pages import write_page
 from manicap.train.setup import Execution
 from tests.algorithms.small import ATARI
 from tests.algorithms.small import SMALL as SMALL_SETTINGS
@@ -90,7 +91,8 @@ def test_the_same_run_is_probed_diagnosed_and_compared_as_games_are(result, run_
     assert "Walk: protocol plain" in capsys.readouterr().out
     found = manicap.diagnose(run_dir, data_dir=place, quiet=True, probe_steps=2000, windows=128, window_frames=2)
     assert found.measures["effective_rank"] > 0
-    main(["evaluate", str(run_dir), "--annotation-set", "play", "--probe-steps", "400", "--data-dir", str(place)])
+    places = ["--probe-steps", "400", "--data-dir", str(place)]
+    main(["evaluate", str(run_dir), "--annotation-set", "play", "--probe", "discriminant", *places])
     assert "next_action" in capsys.readouterr().out
 
 
@@ -108,7 +110,8 @@ def test_a_store_of_ones_own_is_divided_and_not_recorded_again(place):
     frame = learned.colour_frames(np.array([5]))
     assert np.array_equal(frame[0], store.colour_frames(learned.source_rows[5]))
     before = sorted(place.glob("environments/*/*"))
-    [found] = manicap.run(store, method="st-dim", runs_dir=place, data_dir=place, execution=QUIET, **SMALL)
+    places = {"runs_dir": place, "data_dir": place, "execution": QUIET, "evaluation": {"probe": "discriminant"}}
+    [found] = manicap.run(store, method="st-dim", **places, **SMALL)
     assert sorted(place.glob("environments/*/*")) == before
     assert found.subject == "Walk"
     assert found.evaluation.store == probed.fingerprint != learned.fingerprint
@@ -156,9 +159,7 @@ def test_a_grid_compares_methods_on_it(place):
         "probe": {"probe_steps": 300, "probe": "discriminant", "probe_input": "backbone"},
     }
     grid = build_grid(config, "grid.toml")
-    for cell in grid.cells:
-        outcome = run_cell(Job(cell, place, place, QUIET))
-        assert outcome.error is None, outcome.error
+    assert [run_cell(Job(cell, QUIET, place, place, ()), show=write_page).status for cell in grid.cells] == ["done"] * 2
 
 
 def test_supervised_refuses_more_values_than_it_has_classes(place):
