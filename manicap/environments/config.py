@@ -24,20 +24,10 @@ SIDES = (48, 256)
 FrameSide = Annotated[int, Range(*SIDES)]
 
 
-@dataclass(frozen=True)
-class RecordConfig:
-    """What to record. Equal configs refer to the same store."""
+@dataclass(frozen=True, kw_only=True)
+class Played:
+    """How an environment is played, what is seen of it, and what is known of its state."""
 
-    env: str
-    """Environment: MiniGrid-DoorKey-8x8-v0, package:Name-v0, or package.module:maker, a function that makes one."""
-    steps: Count = 20_000
-    """Total steps, divided among the lanes; one frame is stored per step."""
-    seed: Seed = 0
-    """Lane i plays from the stream (seed, i), so the bytes do not depend on the number of workers."""
-    purpose: Literal["pretrain", "probe"] = "pretrain"
-    """Probe stores contain different episodes from pretraining stores with the same seed."""
-    lanes: Lanes = 8
-    """Independent environments played in parallel."""
     labels: str | None = None
     """State variables of a step: info (info["labels"]), observation (a vector), or package.module:function of (env,
     observation, info) that returns a dict. If omitted: info["labels"] where there is one; known are those of MiniGrid
@@ -61,6 +51,22 @@ class RecordConfig:
     """Keyword arguments of the environment, in JSON."""
     episode_limit: Count = 1000
     """Steps after which an episode that has not ended is cut."""
+
+
+@dataclass(frozen=True)
+class RecordConfig(Played):
+    """What to record. Equal configs refer to the same store."""
+
+    env: str
+    """Environment: MiniGrid-DoorKey-8x8-v0, package:Name-v0, or package.module:maker, a function that makes one."""
+    steps: Count = 20_000
+    """Total steps, divided among the lanes; one frame is stored per step."""
+    seed: Seed = 0
+    """Lane i plays from the stream (seed, i), so the bytes do not depend on the number of workers."""
+    purpose: Literal["pretrain", "probe"] = "pretrain"
+    """Probe stores contain different episodes from pretraining stores with the same seed."""
+    lanes: Lanes = 8
+    """Independent environments played in parallel."""
     source: str = ""
     """Set by manicap: sha256 of the file from which frames recorded elsewhere were imported."""
 
