@@ -15,6 +15,7 @@ from manicap.losses.gather import gather_rows, mean_over_processes, row_offset
 from manicap.losses.infonce import cpc_infonce, global_local_infonce, infonce, local_local_infonce
 from manicap.losses.jsd import global_local_jsd, local_local_jsd
 from manicap.losses.mmcr import mmcr
+from manicap.losses.reconstruction import unexplained
 from manicap.losses.redundancy import barlow_twins
 from manicap.losses.regression import negative_cosine
 from manicap.losses.tico import covariance_contrast
@@ -44,6 +45,7 @@ LOSSES: dict[str, Loss] = {
     "nt_xent": lambda h, y: nt_xent(h, y[:, :3]),
     "barlow_twins": lambda h, y: barlow_twins(h, y[:, :3]),
     "mmcr": lambda h, y: mmcr(torch.cat([h, y], dim=1)),
+    "unexplained": lambda h, y: unexplained(h, y[:, :3].detach()),
     "invariance": lambda h, y: invariance(h, y[:, :3]),
     "variance_hinge": lambda h, y: variance_hinge(h) + variance_hinge(y),
     "covariance_penalty": lambda h, y: covariance_penalty(h),
