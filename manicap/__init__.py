@@ -7,6 +7,8 @@
     manicap.diagnose(run)                            rank, spread, heads, capacity; signs of collapse
     manicap.load(run), manicap.load_encoder(run)     a finished run; its encoder as an `nn.Module`
     manicap.collect(config), manicap.open_store(path)   frames and RAM of a game
+    manicap.record(env), manicap.open_environment_store(path)   frames and state of any gymnasium environment
+    manicap.record_from(path, name)                  frames recorded elsewhere
     manicap.AtariARI(env)                            labels of every step of a gymnasium environment
     manicap.methods(), manicap.games()               names, with a line each
     manicap.CapacityRegularizer                      C+ for your own training loop
@@ -24,6 +26,9 @@ if TYPE_CHECKING:
     from manicap.atari.store import StoreConfig
     from manicap.atari.wrapper import AtariARI
     from manicap.core.errors import UserError
+    from manicap.environments.importing import record_from
+    from manicap.environments.integrity import open_environment_store
+    from manicap.environments.recording import record
     from manicap.library import compare, diagnose, evaluate, games, load, methods, pretrain, run
     from manicap.losses.capacity import CapacityRegularizer
     from manicap.train.encoder_files import load_encoder
@@ -46,8 +51,11 @@ _LAZY = {
     "load": "manicap.library",
     "load_encoder": "manicap.train.encoder_files",
     "methods": "manicap.library",
+    "open_environment_store": "manicap.environments.integrity",
     "open_store": "manicap.atari.integrity",
     "pretrain": "manicap.library",
+    "record": "manicap.environments.recording",
+    "record_from": "manicap.environments.importing",
     "run": "manicap.library",
 }
 __all__ = [
@@ -64,8 +72,11 @@ __all__ = [
     "load",
     "load_encoder",
     "methods",
+    "open_environment_store",
     "open_store",
     "pretrain",
+    "record",
+    "record_from",
     "run",
 ]
 

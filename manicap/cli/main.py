@@ -29,6 +29,8 @@ from manicap.core.remote import local_directory
 from manicap.core.signals import stopped_by_sigterm
 from manicap.core.terminal import never_fail_to_print
 
+NAMES_A_FILE = ("actions:", "sb3:")
+"""Policies of environments that are no import paths."""
 HELP = ("-h", "--help", "help")
 OUT_OF_MEMORY = "out of memory; use smaller settings (units, num-heads, batch-size, steps) or a larger machine"
 
@@ -54,6 +56,7 @@ COMMANDS: dict[str, Command] = {
     "bench search": Command("manicap.cli.bench:search", "Find the best column of a grid by successive halving."),
     "bench status": Command("manicap.cli.bench:status", "Show the state of each run of a grid."),
     "report": Command("manicap.cli.bench:report", "Write the tables, figures and page of a grid."),
+    "record": Command("manicap.cli.record:record", "Record an environment, or frames recorded elsewhere, as a store."),
     "collect": Command("manicap.cli.atari:collect", "Play a game and store its frames and RAM."),
     "pretrain": Command("manicap.cli.train:pretrain", "Train an encoder without labels."),
     "resume": Command("manicap.cli.train:resume", "Resume an interrupted run."),
@@ -148,11 +151,11 @@ def _named_plugins(words: Sequence[str]) -> list[str]:
             index += 1 if "=" in word else 2
             continue
         flag, _, value = word.partition("=")
-        if flag in ("--method", "--domain", "--probe", "--encoder"):
+        if flag in ("--method", "--domain", "--probe", "--encoder", "--env", "--labels", "--policy"):
             named += [value] if value else following
         left.append(word)
         index += 1
-    allow_plugins(named)
+    allow_plugins(name for name in named if not name.startswith(NAMES_A_FILE))
     return left
 
 

@@ -14,9 +14,14 @@ from manicap.environments.layout import Survey
 JOB = "job.json"
 
 
+def building_path(final: Path) -> Path:
+    """Where the store that will be at `final` is built, by whoever holds its lock."""
+    return final.parent / f".{final.name}.building"
+
+
 def open_building(final: Path, config: RecordConfig, found: Survey) -> Path:
     """The directory, empty unless the same recording was interrupted: same config, rows, versions and code."""
-    directory = final.parent / f".{final.name}.building"
+    directory = building_path(final)
     told = {
         "config": to_dict(config),
         "layout": found.layout.as_dict(),

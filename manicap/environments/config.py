@@ -52,7 +52,7 @@ class RecordConfig:
     frames: str = "render"
     """What is stored: render, observation (an image), or observation.KEY of a dictionary."""
     colour: bool = True
-    """Red, green and blue; gray otherwise."""
+    """Store red, green and blue; with --no-colour gray only."""
     frame_size: tuple[FrameSide, FrameSide] | None = None
     """Height and width to which frames are resized, each pixel the mean of the area that it covers."""
     options: str = "{}"
@@ -68,6 +68,17 @@ class RecordConfig:
             found.append(f"steps must be at least the number of lanes ({self.lanes}), got {self.steps}")
         if not self.env:
             found.append("env must name an environment")
+        if not self.source:
+            found += self._problems_of_play()
+        for entry in (*self.label_kinds, *self.label_categories):
+            if not all(entry.rpartition(":")[::2]):
+                found.append(f"label_kinds and label_categories are written like x:place, got {entry!r}")
+        unknown = {kind for _, _, kind in (each.rpartition(":") for each in self.label_kinds)} - {*KINDS}
+        found += [str(unknown_choice("kind", kind, KINDS)) for kind in sorted(unknown)]
+        return found + _option_problems(self.options)
+
+    def _problems_of_play(self) -> list[str]:
+        found = []
         if not (self.labels in (None, "info", "observation") or is_plugin(self.labels)):
             found.append(str(unknown_choice("labels", self.labels, ["info", "observation", "package.module:function"])))
         if self.label_names and self.labels != "observation":
@@ -77,12 +88,7 @@ class RecordConfig:
             found.append(str(unknown_choice("policy", self.policy, choices)))
         if self.frames not in ("render", "observation") and not self.frames.startswith("observation."):
             found.append(str(unknown_choice("frames", self.frames, ["render", "observation", "observation.KEY"])))
-        for entry in (*self.label_kinds, *self.label_categories):
-            if not all(entry.rpartition(":")[::2]):
-                found.append(f"label_kinds and label_categories are written like x:place, got {entry!r}")
-        unknown = {kind for _, _, kind in (each.rpartition(":") for each in self.label_kinds)} - {*KINDS}
-        found += [str(unknown_choice("kind", kind, KINDS)) for kind in sorted(unknown)]
-        return found + _option_problems(self.options)
+        return found
 
     @property
     def subject(self) -> str:

@@ -84,7 +84,7 @@ class LabelReader:
                     return None
         if not isinstance(found, Mapping):
             raise UserError(f"labels must be a dict {place}, got {shown(found)}")
-        return {_checked_name(name, place): _plain(value, name, place) for name, value in found.items()}
+        return {_checked_name(name, place): plain_label(value, name, place) for name, value in found.items()}
 
     def _of_vector(self, observation: Any, place: str) -> dict[str, Any]:
         vector = np.asarray(observation)
@@ -162,7 +162,7 @@ def _checked_name(name: Any, place: str) -> str:
     return name
 
 
-def _plain(value: Any, name: Any, place: str) -> bool | int | float | str:
+def plain_label(value: Any, name: Any, place: str) -> bool | int | float | str:
     """Python's own value; NumPy's scalars and arrays of one entry have one."""
     if isinstance(value, np.generic | np.ndarray) and value.size == 1:
         value = value.item()

@@ -9,12 +9,11 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from manicap.core.config import from_dict
 from manicap.core.errors import UserError
@@ -59,12 +58,7 @@ def play_lane(
                 starts.append(row + 1)
             if files.num_waiting == BLOCK_ROWS or row == num_steps - 1:
                 report(files.flush())
-        episodes = np.empty(len(starts), EPISODE)
-        episodes["lane"], episodes["start"] = lane, config.lane_start(lane) + np.array(starts)
-        episodes["length"] = np.diff([*starts, num_steps])
-        sizes = files.finish(episodes)
-    classes = {name: list(known) for name, known in encoder.classes.items()}
-    write_json(finished_path(directory, lane), {"sizes": sizes, "classes": classes})
+        files.finish(starts, config.lane_start(lane), encoder)
 
 
 class LaneFiles(contextlib.ExitStack):
@@ -72,12 +66,13 @@ class LaneFiles(contextlib.ExitStack):
 
     def __init__(self, directory: Path, lane: int, layout: Layout) -> None:
         super().__init__()
+        self._directory, self._lane, self._num_rows = directory, lane, 0
         paths = [directory / f"{part}-{lane}" for part in PARTS]
         for path in paths:
             path.unlink(missing_ok=True)  # the worker of a killed recorder may still write to a file of this name
         self._files = [self.enter_context(path.open("wb")) for path in paths]
         self._compress, self._offset, self.num_waiting = compressor(), 0, 0
-        action = np.dtype((layout.action_type or "V0", layout.action_shape))
+        action = np.dtype((layout.action_type or "<i8", layout.action_shape))
         self._steps = np.empty(BLOCK_ROWS, STEP)
         self._actions = np.zeros(BLOCK_ROWS, action)
         self._labels = np.empty(BLOCK_ROWS, layout.label_dtype)
@@ -97,15 +92,21 @@ class LaneFiles(contextlib.ExitStack):
         count, self.num_waiting = self.num_waiting, 0
         for file, rows in zip(self._files[1:4], (self._steps, self._actions, self._labels), strict=True):
             file.write(rows[:count].tobytes())
+        self._num_rows += count
         return count
 
-    def finish(self, episodes: NDArray[np.void]) -> dict[str, int]:
-        """Write the episodes and wait until all is on disk; returns the sizes of the parts."""
+    def finish(self, starts: Sequence[int], first_row: int, encoder: LabelEncoder) -> None:
+        """Write the episodes, which start at these rows of the lane; the lane is finished once all is on disk."""
+        episodes = np.empty(len(starts), EPISODE)
+        episodes["lane"], episodes["start"] = self._lane, first_row + np.asarray(starts)
+        episodes["length"] = np.diff([*starts, self._num_rows])
         self._files[4].write(episodes.tobytes())
         for file in self._files:
             file.flush()
             os.fsync(file.fileno())
-        return {part: file.tell() for part, file in zip(PARTS, self._files, strict=True)}
+        sizes = {part: file.tell() for part, file in zip(PARTS, self._files, strict=True)}
+        classes = {name: list(known) for name, known in encoder.classes.items()}
+        write_json(finished_path(self._directory, self._lane), {"sizes": sizes, "classes": classes})
 
 
 def main() -> None:

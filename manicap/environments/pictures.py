@@ -18,9 +18,14 @@ def take_frame(config: RecordConfig, env: Environment, observation: Any, place: 
     if config.frames == "render":
         with users_code(f"render() of {config.env}", place):
             found = env.render()
-    else:
-        found = _observed(config.frames, observation, place)
-    frame = _as_image(found, config, place)
+        return as_stored(found, config, f"render() of {config.env}", place)
+    found = _observed(config.frames, observation, place)
+    return as_stored(found, config, f"the {config.frames.replace('.', ' ')} of {config.env}", place)
+
+
+def as_stored(found: Any, config: RecordConfig, what: str, place: str) -> Bytes:
+    """An image in the size and colours in which it is stored."""
+    frame = _as_image(found, what, place)
     if config.frame_size is not None:
         frame = _resize(frame, *config.frame_size)
     if frame.ndim == 3 and not config.colour:
@@ -49,19 +54,16 @@ def _observed(source: str, observation: Any, place: str) -> Any:
     return observation[key]
 
 
-def _as_image(found: Any, config: RecordConfig, place: str) -> Bytes:
-    what = "render()" if config.frames == "render" else f"the {config.frames.replace('.', ' ')}"
+def _as_image(found: Any, what: str, place: str) -> Bytes:
     if found is None:
-        raise UserError(f"{what} of {config.env} returned None {place}: it must return an image")
+        raise UserError(f"{what} returned None {place}: it must return an image")
     if not isinstance(found, np.ndarray):
-        raise UserError(f"{what} of {config.env} is a {type(found).__name__} {place}, not an array")
+        raise UserError(f"{what} is a {type(found).__name__} {place}, not an array")
     image = np.moveaxis(found, 0, -1) if _channels_first(found) else found
     if image.ndim == 3 and image.shape[2] == 1:
         image = image[:, :, 0]
     if image.dtype != np.uint8 or not (image.ndim == 2 or (image.ndim == 3 and image.shape[2] == 3)):
-        raise UserError(
-            f"{what} of {config.env} is {found.dtype} {list(found.shape)} {place}; needed is uint8 [H, W, 3] or [H, W]"
-        )
+        raise UserError(f"{what} is {found.dtype} {list(found.shape)} {place}; needed is uint8 [H, W, 3] or [H, W]")
     return image
 
 

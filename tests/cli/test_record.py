@@ -1,0 +1,56 @@
+"""`manicap record`: an environment or a file becomes a store, mistakes one sentence."""
+
+import numpy as np
+import pytest
+
+from manicap.cli.main import main
+
+WALK = "tests.environments.worlds:Walk"
+
+
+def call(capsys, *words):
+    main(["record", *map(str, words)])
+    return capsys.readouterr().out
+
+
+def fail(capsys, *words):
+    with pytest.raises(SystemExit) as stop:
+        main(["record", *map(str, words)])
+    assert stop.value.code == 2
+    return capsys.readouterr().err
+
+
+def test_an_environment_is_recorded_with_all_that_the_flags_name(capsys, tmp_path):
+    flags = ("--env", WALK, "--steps", 30, "--lanes", 2, "--labels", "tests.environments.worlds:position")
+    policy = ("--policy=tests.environments.worlds:rightwards", "--label-kinds", "y:place", "--data-dir", tmp_path)
+    out = call(capsys, *flags, *policy, "--workers", 1, "--frame-size", 50, 60)
+    assert str(tmp_path / "environments" / WALK) in out
+    assert "50 x 60" in out
+    assert "state variables: y (place), far (class)" in out
+
+
+def test_a_file_is_imported_under_a_name(capsys, tmp_path):
+    frames = np.zeros((9, 48, 48), np.uint8)
+    np.savez(tmp_path / "play.npz", frames=frames, episode=np.zeros(9, int), label_x=np.arange(9))
+    out = call(capsys, "--env", "robot", "--from", tmp_path / "play.npz", "--data-dir", tmp_path)
+    assert str(tmp_path / "environments/robot") in out
+    assert "48 x 48 gray" in out
+    err = fail(capsys, "--env", "robot", "--from", tmp_path / "play.npz", "--data-dir", tmp_path, "--seed", 3)
+    assert err == "manicap: frames from a file are not played: leave out --seed\n"
+
+
+def test_mistakes_are_one_sentence(capsys, tmp_path):
+    err = fail(capsys, "--env", "tests.environments.worlds:Failing", "--steps", 8, "--data-dir", tmp_path, "--lanes", 1)
+    assert "failed in lane 0 at step 3: ZeroDivisionError: the wheel came off\n" in err
+    assert "Traceback" not in err
+    assert "did you mean CartPole-v1" in fail(capsys, "--env", "CartPole-v7", "--data-dir", tmp_path)
+    assert "--env" in fail(capsys, "--steps", 8)
+
+
+def test_help_teaches_with_two_examples(capsys):
+    with pytest.raises(SystemExit):
+        main(["record", "--help"])
+    out = capsys.readouterr().out
+    assert out.count("Example: manicap record") == 2
+    assert "--from" in out
+    assert "--source" not in out
