@@ -6,9 +6,10 @@ python examples/classic_control.py --env CartPole-v1 --stack 4
 
 from pathlib import Path
 
-import manicap
 import tyro
 from table import print_table
+
+import manicap
 
 
 def main(
@@ -17,12 +18,13 @@ def main(
     collect_steps: int = 10_000,
     probe_steps: int = 8_000,
     max_steps: int = 300,
+    methods: tuple[str, ...] = ("st-dim", "dim-c+"),
     data_dir: Path = Path("data"),
     runs_dir: Path = Path("runs"),
 ) -> None:
     for stack in stacks:
         results = []
-        for method in ("st-dim", "dim-c+"):
+        for method in methods:
             results += manicap.run(
                 method,
                 env=env,

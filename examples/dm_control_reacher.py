@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import gymnasium
-import manicap
 import numpy as np
 import tyro
 from table import print_table
+
+import manicap
 
 os.environ.setdefault("MUJOCO_GL", "egl")  # before dm_control is imported: without a display, a window cannot be opened
 PLAIN = {"shadow": False, "reflection": False}
@@ -51,10 +52,11 @@ class Reacher(gymnasium.Env[Any, Any]):
 
     def _seen(self, step: Any) -> tuple[Any, dict[str, Any]]:
         physics = self.control.physics
-        names = ("finger_x", "finger_y", "target_x", "target_y")
-        places = [*physics.named.data.geom_xpos["finger"][:2], *physics.named.data.geom_xpos["target"][:2]]
-        turning = {"shoulder_velocity": physics.velocity()[0], "wrist_velocity": physics.velocity()[1]}
-        return np.concatenate(list(step.observation.values())), {"labels": dict(zip(names, places)) | turning}
+        places, velocity = physics.named.data.geom_xpos, physics.velocity()
+        labels = {"finger_x": places["finger", "x"], "finger_y": places["finger", "y"]}
+        labels |= {"target_x": places["target", "x"], "target_y": places["target", "y"]}
+        labels |= {"shoulder_velocity": velocity[0], "wrist_velocity": velocity[1]}
+        return np.concatenate(list(step.observation.values())), {"labels": labels}
 
 
 def main(
@@ -62,11 +64,12 @@ def main(
     collect_steps: int = 6_000,
     probe_steps: int = 6_000,
     max_steps: int = 300,
+    methods: tuple[str, ...] = ("st-dim", "dim-c+"),
     data_dir: Path = Path("data"),
     runs_dir: Path = Path("runs"),
 ) -> None:
     results = []
-    for method in ("st-dim", "dim-c+"):
+    for method in methods:
         results += manicap.run(
             method,
             env="dm_control_reacher:Reacher",  # the file dm_control_reacher.py, which is beside this script

@@ -8,20 +8,22 @@ Every episode has another maze. Episodes are cut after 100 steps, so that many m
 
 from pathlib import Path
 
-import manicap
 import tyro
 from table import print_table
+
+import manicap
 
 
 def main(
     collect_steps: int = 10_000,
     probe_steps: int = 8_000,
     max_steps: int = 300,
+    methods: tuple[str, ...] = ("st-dim", "dim-c+"),
     data_dir: Path = Path("data"),
     runs_dir: Path = Path("runs"),
 ) -> None:
     results = []
-    for method in ("st-dim", "dim-c+"):
+    for method in methods:
         results += manicap.run(
             method,
             env="MiniGrid-DoorKey-5x5-v0",

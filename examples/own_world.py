@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import gymnasium
-import manicap
 import numpy as np
 import tyro
 from table import print_table
+
+import manicap
 
 SIDE, RADIUS, STEPS = 64, 4, 100
 
@@ -63,11 +64,12 @@ def main(
     collect_steps: int = 10_000,
     probe_steps: int = 8_000,
     max_steps: int = 300,
+    methods: tuple[str, ...] = ("st-dim", "dim-c+"),
     data_dir: Path = Path("data"),
     runs_dir: Path = Path("runs"),
 ) -> None:
     results = []
-    for method in ("st-dim", "dim-c+"):
+    for method in methods:
         results += manicap.run(
             method,
             env="own_world:Billiard",  # the file own_world.py, which is beside this script

@@ -1,4 +1,4 @@
-"""The table that every example prints: what can be read off the features, and off those of the same network untrained."""
+"""The table that every example prints: how well state variables are read off features, untrained ones beside them."""
 
 from manicap.domains.result import RunResult
 

@@ -63,7 +63,7 @@ def _resized(frames: Bytes, height: int, width: int) -> Bytes:
     down, across = _area_weights(*_period(H, height)), _area_weights(*_period(W, width))
     rows = down @ frames.astype(np.float32).reshape(*batch, -1, down.shape[1], W * C)
     total = down.shape[1] * across.shape[1]
-    # A mean that is no half differs from the nearest by at least 1 / (2 total), and float32 by less than 2^-16 up to 255.
+    # A mean that is no half is at least 1 / (2 total) from one, and float32 is off by less than 2^-16 up to 255.
     exact = np.float32 if total < 2**15 else np.float64
     by_channel = rows.reshape(*batch, height, W, C).swapaxes(-1, -2).astype(exact, copy=False)
     sums = by_channel.reshape(*batch, height, C, -1, across.shape[1]) @ across.T.astype(exact)
