@@ -25,7 +25,7 @@ from manicap.environments.joining import join_lanes
 from manicap.environments.labels import LabelEncoder, choose_columns, plain_label
 from manicap.environments.lane_worker import BLOCK_ROWS, LaneFiles
 from manicap.environments.layout import Layout
-from manicap.environments.pictures import as_stored, check_size
+from manicap.environments.pictures import FrameTaker, check_size
 from manicap.environments.player import CUT, Played
 from manicap.environments.sources import Source, open_source, source_sha256
 from manicap.environments.store import EnvironmentStore, store_files, write_manifest
@@ -147,8 +147,9 @@ def _write_lane(
 
 
 def _stored_frames(config: RecordConfig, source: Source) -> Iterator[NDArray[np.uint8]]:
+    taker = FrameTaker(config)
     for row, frame in enumerate(source.read_frames()):
-        yield as_stored(frame, config, f"the frame of {source.path}", f"at row {row}")
+        yield taker.as_stored(frame, f"the frame of {source.path}", f"at row {row}")
 
 
 def _labels(source: Source, row: int) -> dict[str, Any]:

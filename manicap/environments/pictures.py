@@ -8,29 +8,35 @@ from numpy.typing import NDArray
 from manicap.core.errors import UserError
 from manicap.environments.config import SIDES, RecordConfig
 from manicap.environments.making import Environment, users_code
-from manicap.play.pictures import gray_of, resize_by_area
+from manicap.play.pictures import AreaResizer, gray_of
 
 Bytes = NDArray[np.uint8]
 
 
-def take_frame(config: RecordConfig, env: Environment, observation: Any, place: str) -> Bytes:
-    """What is stored of this step: of any size, or of the one asked for. `place` is for messages."""
-    if config.frames == "render":
-        with users_code(f"render() of {config.env}", place):
-            found = env.render()
-        return as_stored(found, config, f"render() of {config.env}", place)
-    found = _observed(config.frames, observation, place)
-    return as_stored(found, config, f"the {config.frames.replace('.', ' ')} of {config.env}", place)
+class FrameTaker:
+    """Images in the size and colours in which they are stored. Frames of one lane or file, one after the other."""
 
+    def __init__(self, config: RecordConfig) -> None:
+        self._config = config
+        self._resize = None if config.frame_size is None else AreaResizer(*config.frame_size)
 
-def as_stored(found: Any, config: RecordConfig, what: str, place: str) -> Bytes:
-    """An image in the size and colours in which it is stored."""
-    frame = _as_image(found, what, place)
-    if config.frame_size is not None:
-        frame = _resize(frame, *config.frame_size)
-    if frame.ndim == 3 and not config.colour:
-        frame = gray_of(frame)
-    return np.ascontiguousarray(frame)
+    def take(self, env: Environment, observation: Any, place: str) -> Bytes:
+        """What is stored of this step: of any size, or of the one asked for. `place` is for messages."""
+        config = self._config
+        if config.frames == "render":
+            with users_code(f"render() of {config.env}", place):
+                found = env.render()
+            return self.as_stored(found, f"render() of {config.env}", place)
+        found = _observed(config.frames, observation, place)
+        return self.as_stored(found, f"the {config.frames.replace('.', ' ')} of {config.env}", place)
+
+    def as_stored(self, found: Any, what: str, place: str) -> Bytes:
+        frame = _as_image(found, what, place)
+        if self._resize is not None:
+            frame = self._resize(frame)
+        if frame.ndim == 3 and not self._config.colour:
+            frame = gray_of(frame)
+        return np.ascontiguousarray(frame)
 
 
 def check_size(frame: Bytes, config: RecordConfig) -> None:
@@ -69,9 +75,3 @@ def _as_image(found: Any, what: str, place: str) -> Bytes:
 
 def _channels_first(found: NDArray[Any]) -> bool:
     return found.ndim == 3 and found.shape[0] in (1, 3) and found.shape[2] not in (1, 3)
-
-
-def _resize(frame: Bytes, height: int, width: int) -> Bytes:
-    if frame.ndim == 2:
-        return resize_by_area(frame, height, width)
-    return np.moveaxis(resize_by_area(np.moveaxis(frame, -1, 0), height, width), 0, -1)

@@ -13,7 +13,7 @@ from manicap.core.ranges import shown
 from manicap.environments.config import RecordConfig
 from manicap.environments.labels import LabelReader
 from manicap.environments.making import OwnFunctions, lane_seed, make_environment, users_code
-from manicap.environments.pictures import take_frame
+from manicap.environments.pictures import FrameTaker
 from manicap.environments.policies import make_policy
 
 TERMINATED, TRUNCATED, CUT = 1, 2, 3
@@ -36,6 +36,7 @@ class Player:
 
     def __init__(self, config: RecordConfig, lane: int, own: OwnFunctions) -> None:
         self._config, self._lane, self._own = config, lane, own
+        self._frames = FrameTaker(config)
         self._step = self._episode_steps = 0
         self._observation: Any = None
         self._info: dict[str, Any] = {}
@@ -70,7 +71,7 @@ class Player:
         return f"in lane {self._lane} at step {self._step}"
 
     def frame(self) -> NDArray[np.uint8]:
-        return take_frame(self._config, self.env, self._observation, self.place)
+        return self._frames.take(self.env, self._observation, self.place)
 
     def labels(self) -> dict[str, Any] | None:
         return self._labels.read(self.env, self._observation, self._info, self.place)
