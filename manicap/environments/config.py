@@ -24,6 +24,22 @@ SIDES = (48, 256)
 FrameSide = Annotated[int, Range(*SIDES)]
 
 
+@dataclass(frozen=True)
+class Asked:
+    """What is played, and how long."""
+
+    env: str
+    """Environment: MiniGrid-DoorKey-8x8-v0, package:Name-v0, or package.module:maker, a function that makes one."""
+    steps: Count = 20_000
+    """Total steps, divided among the lanes; one frame is stored per step."""
+    seed: Seed = 0
+    """Lane i plays from the stream (seed, i), so the bytes do not depend on the number of workers."""
+    purpose: Literal["pretrain", "probe"] = "pretrain"
+    """Probe stores contain different episodes from pretraining stores with the same seed."""
+    lanes: Lanes = 8
+    """Independent environments played in parallel."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Played:
     """How an environment is played, what is seen of it, and what is known of its state."""
@@ -54,19 +70,9 @@ class Played:
 
 
 @dataclass(frozen=True)
-class RecordConfig(Played):
+class RecordConfig(Played, Asked):  # the fields of the last base come first
     """What to record. Equal configs refer to the same store."""
 
-    env: str
-    """Environment: MiniGrid-DoorKey-8x8-v0, package:Name-v0, or package.module:maker, a function that makes one."""
-    steps: Count = 20_000
-    """Total steps, divided among the lanes; one frame is stored per step."""
-    seed: Seed = 0
-    """Lane i plays from the stream (seed, i), so the bytes do not depend on the number of workers."""
-    purpose: Literal["pretrain", "probe"] = "pretrain"
-    """Probe stores contain different episodes from pretraining stores with the same seed."""
-    lanes: Lanes = 8
-    """Independent environments played in parallel."""
     source: str = ""
     """Set by manicap: sha256 of the file from which frames recorded elsewhere were imported."""
 
