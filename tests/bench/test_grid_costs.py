@@ -5,8 +5,8 @@ import time
 import numpy as np
 import pytest
 
-from manicap.domains.atari import costs
 from manicap.domains.atari.evaluation_config import AtariEvaluationConfig
+from manicap.domains.play import costs
 from manicap.probing.ridge_probes import RidgeProbes
 from manicap.probing.sampling import ProbeData
 
