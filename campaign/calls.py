@@ -14,6 +14,8 @@ from tests.algorithms.small_images import small_image_settings
 FIXTURES = ("pictures", "cifar10", "grid.toml", "images.toml", "points.npy", "old store")
 """Made by the workshop, not by a call."""
 
+CARTPOLE = "--env CartPole-v1 --frame-size 48 48 --lanes 3"
+SMALL_STEPS = "--method st-dim --units 8 --collect-steps 240 --batch-size 4 --max-steps 4"
 PLAY = "--game pong --collect-steps 260 --lanes 4 --batch-size 4 --max-steps 4"
 PROBE = "--probe-steps 560 --probe knn"
 EXECUTION = "--threads 1 --checkpoint-seconds 0 --log-every 1 --quiet"
@@ -127,6 +129,14 @@ _ALL = [
     _call("collect pong", "collect --game pong --steps 260 --lanes 4 --workers 2"),
     _call("collect probe", "collect --game pong --steps 560 --purpose probe --workers 2"),
     _call("collect breakout", "collect --game breakout --steps 200 --lanes 3 --seed 5 --workers 3"),
+    _call("record cartpole", f"record {CARTPOLE} --steps 240 --workers 2"),
+    _call("record probe", f"record {CARTPOLE} --steps 150 --purpose probe --workers 2"),
+    _call("train environment", f"pretrain {CARTPOLE} {SMALL_STEPS} {EXECUTION} --name environment", "record cartpole"),
+    _call(
+        "probe environment",
+        "evaluate runs/environment --probe-steps 150 --probe knn --threads 1",
+        "train environment, record probe",
+    ),
     *[_call(f"train {method}", _train(method), "collect pong") for method in TRAINED],
     _call("train random-cnn", _train("random-cnn"), "collect pong"),
     _call("stopped st-dim", _train("st-dim"), "collect pong", stop=0.7),

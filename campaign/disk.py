@@ -17,7 +17,8 @@ from campaign.trees import size_of
 from campaign.trials import PartName, Trial, Verdict, fault_of, finish, loss_in
 
 STAGES = (
-    "collect", "convert", "export", "train", "resume", "run", "probe", "images", "diagnose", "nerve", "grid", "page",
+    "collect", "record", "convert", "export", "train", "resume", "run", "probe", "images", "diagnose", "nerve", "grid",
+    "page",
 )  # fmt: skip
 CHOSEN = [name for name, call in CALLS.items() if call.stage in STAGES and name != "grid processes"]
 """Workers of a process grid are not watched, so nothing can be timed in them; the serial grid writes the same files."""

@@ -10,7 +10,8 @@ from campaign.trials import PartName, Trial, Verdict, fault_of, finish, loss_in
 
 MAX_KILLS = 3
 STAGES = (
-    "collect", "convert", "export", "train", "resume", "run", "probe", "images", "diagnose", "nerve", "grid", "page",
+    "collect", "record", "convert", "export", "train", "resume", "run", "probe", "images", "diagnose", "nerve", "grid",
+    "page",
 )  # fmt: skip
 CHOSEN = [name for name, call in CALLS.items() if call.stage in STAGES]
 

@@ -15,7 +15,7 @@ from manicap.core.config import checked, from_dict, to_dict
 from manicap.core.errors import UserError, unknown_choice
 from manicap.core.paths import DATA_DIR, RUNS_DIR
 from manicap.core.ranges import PlaySteps, Seed, Seeds, Threads, Width
-from manicap.core.registry import allow_plugins
+from manicap.core.registry import allow_plugins, could_be_plugin
 from manicap.core.remote import local_directory
 from manicap.diagnostics.runs import RunDiagnosis
 from manicap.diagnostics.training import measure_batch
@@ -27,6 +27,8 @@ from manicap.domains.images.evaluation import evaluate_any, open_bench
 from manicap.domains.images.evaluation_config import ImageEvaluationConfig
 from manicap.domains.result import RunResult
 from manicap.domains.run_config import RunConfig, config_from_dict
+from manicap.environments.naming import importable
+from manicap.environments.store import EnvironmentStore
 from manicap.jobs.comparison import compare_runs, evaluation_of
 from manicap.jobs.diagnosis import diagnose_run
 from manicap.jobs.run import run_job
@@ -194,8 +196,10 @@ def _name_floors(floors: Floors, on_games: bool) -> dict[str, Any]:
 
 
 def pretrain(
-    method: str | None = None,
+    learn: str | EnvironmentStore | None = None,
+    /,
     *,
+    method: str | None = None,
     preset: PresetName = "quick",
     domain: str | None = None,
     name: str | None = None,
@@ -210,24 +214,27 @@ def pretrain(
         encoder = manicap.load_encoder(run)
 
     Args:
+        learn: A method, or a store to learn from, as `manicap.record` returns it.
         method: Name of the method, see `manicap.methods()`; or `package.module:Name`.
         preset: quick (minutes on two cores), standard or paper.
-        domain: What to learn from; implied by `game=` and `dataset=`.
+        domain: What to learn from; implied by `game=`, `env=` and `dataset=`.
         name: Directory of the run under `runs_dir`; derived from the config if omitted.
         runs_dir: Where runs are kept.
         data_dir: Where stores and datasets are kept.
         execution: Device, threads, checkpoints: `manicap.Execution(threads=2, quiet=True)`.
-        settings: The subject (`game="pong"`, `dataset="cifar10"`), and any other field of the config or of the
-            method's settings: `seed=1`, `batch_size=128`, `units=256`.
+        settings: The subject (`game="pong"`, `env="CartPole-v1"`, `dataset="cifar10"`), and any other field of the
+            config or of the method's settings: `seed=1`, `batch_size=128`, `units=256`.
     """
-    config = build_config(method, preset, domain, settings)
+    config = build_config(*_chosen(learn, method, settings), preset, domain)
     run_dir = Path(runs_dir) / (name or config.run_name)
     return train_run(config, run_dir, execution, local_directory(data_dir), observe=measure_batch)
 
 
 def run(
-    method: str | None = None,
+    learn: str | EnvironmentStore | None = None,
+    /,
     *,
+    method: str | None = None,
     preset: PresetName = "quick",
     domain: str | None = None,
     seeds: Seeds = (0,),
@@ -241,11 +248,14 @@ def run(
 
         [result] = manicap.run("dim-c+", game="pong")
         print(result.evaluation)
+        store = manicap.record("MiniGrid-DoorKey-8x8-v0", steps=20_000, frame_size=(64, 64))
+        manicap.run(store, method="dim-c+")
 
     Args:
+        learn: A method, or a store to learn from, as `manicap.record` returns it.
         method: Name of the method, see `manicap.methods()`; or `package.module:Name`.
         preset: quick (minutes on two cores), standard or paper.
-        domain: What to learn from; implied by `game=` and `dataset=`.
+        domain: What to learn from; implied by `game=`, `env=` and `dataset=`.
         seeds: One run each.
         runs_dir: Where runs are kept.
         data_dir: Where stores and datasets are kept.
@@ -253,7 +263,7 @@ def run(
         evaluation: Changes to the preset's way of probing: `{"probe": "knn", "probe_steps": 12_000}`.
         settings: The subject, and any other field of the config or of the method's settings, as in `pretrain`.
     """
-    config = build_config(method, preset, domain, settings)
+    config = build_config(*_chosen(learn, method, settings), preset, domain)
     allow_plugins(_texts(*(evaluation or {}).values()))
     found = find_domain(config.domain)
     shared = {key: getattr(config, key) for key in found.shared_fields}
@@ -359,7 +369,23 @@ def _about(game: Game) -> str:
     return f"{game.title}: {variables} state variables; in {' and '.join(papers) or 'no published table'}"
 
 
-def build_config(method: str | None, preset: PresetName, domain: str | None, settings: Mapping[str, Any]) -> RunConfig:
+def _chosen(
+    learn: str | EnvironmentStore | None, method: str | None, settings: Mapping[str, Any]
+) -> tuple[str | None, dict[str, Any]]:
+    """The method, and the settings with what to learn from."""
+    if isinstance(learn, EnvironmentStore):
+        if "env" in settings:
+            raise UserError("give a store or env=..., not both")
+        return method, {"env": str(learn.path), **settings}
+    if learn is not None and method is not None:
+        raise UserError(f"give one method, not {learn!r} and {method!r}")
+    if not isinstance(learn, str | None):
+        raise UserError(f"the first argument must be a method or a store of an environment, got {type(learn).__name__}")
+    plain = {key: str(value) if isinstance(value, Path) else value for key, value in settings.items()}
+    return learn or method, {key: importable(value, key) for key, value in plain.items()}
+
+
+def build_config(method: str | None, settings: Mapping[str, Any], preset: PresetName, domain: str | None) -> RunConfig:
     """The preset's config with these values, each a field of the config or of the method's settings."""
     named = domain or next(filter(None, map(domain_of_field, settings)), "atari")
     allow_plugins(_texts(method, domain, *settings.values()))
@@ -382,4 +408,4 @@ def build_config(method: str | None, preset: PresetName, domain: str | None, set
 
 def _texts(*values: Any) -> list[str]:
     """The values that may name a plug-in."""
-    return [value for value in values if isinstance(value, str)]
+    return [value for value in values if isinstance(value, str) and could_be_plugin(value)]

@@ -28,7 +28,7 @@ FIGURE = Path(__file__).parent.parent / "images" / "training.svg"
 METHOD = "dim-c+"
 LINES = {
     f"{METHOD}, quick": ("#0a6b52", "-", "DIM-C+ as quick trains it"),
-    f"{METHOD}, quick, untrained": ("#0a6b52", ":", "untrained, standardised frames"),
+    f"{METHOD}, quick, untrained": ("#0a6b52", ":", "untrained, frames as quick sees them"),
     METHOD: ("#b1581f", "-", "DIM-C+ as published, equal seconds"),
     f"{METHOD}, untrained": ("#b1581f", ":", "untrained, pixels / 255"),
 }

@@ -11,6 +11,7 @@ from manicap.algorithms.base import FrameSettings, Method, MethodContext
 from manicap.core.ranges import NonNegative, Range
 from manicap.losses.infonce import global_local_infonce, local_local_infonce
 from manicap.losses.jsd import global_local_jsd, local_local_jsd
+from manicap.losses.reconstruction import unexplained
 from manicap.nn.pixels import LinearPixels
 
 
@@ -88,7 +89,8 @@ class PairMethod(Method):
         if self.pixels is None:
             return {}
         frames = frames_BTCHW.transpose(0, 1).flatten(0, 1)[: len(features)]
-        return {"reconstruction": self.reconstruction_weight * self.pixels(features, frames)}
+        left = unexplained(self.pixels(features), self.pixels.picture(frames))
+        return {"reconstruction": self.reconstruction_weight * left}
 
 
 class SpatialPredictors(nn.Module):

@@ -14,7 +14,6 @@ nor colours, can be read; `manicap data convert` compresses it.
 """
 
 import hashlib
-import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -33,11 +32,10 @@ from manicap.atari.labelling import RamLabels
 from manicap.atari.ram import block_starts, read_ram
 from manicap.core.config import config_hash, from_dict, to_dict
 from manicap.core.errors import UserError
-from manicap.core.files import SCRATCH_SUFFIX
 from manicap.core.ranges import Count, Lanes, Seed
-from manicap.core.remote import ORIGIN
 from manicap.core.sealed import write_sealed
-from manicap.play.integrity import MANIFEST, SLICE_ROWS, STAMPS, array_slice_starts, file_entry
+from manicap.play.integrity import MANIFEST, SLICE_ROWS, array_slice_starts, file_entry
+from manicap.play.removal import remove_store_directory
 
 FORMAT = 3
 FILES = {
@@ -230,17 +228,7 @@ def list_stores(data_dir: Path) -> list[Path]:
 
 def remove_store(path: Path) -> None:
     """Delete a store. A directory that does not look like one is refused."""
-    if not path.is_dir():
-        raise UserError(f"there is no store at {path}")
-    if path.is_symlink():
-        raise UserError(f"{path} is a link to {path.resolve()}: remove that store, then the link")
-    files = (*chain.from_iterable(FILES.values()), MANIFEST)
-    names = {item.name for item in path.iterdir() if item.suffix != SCRATCH_SUFFIX}
-    strangers = names - {*files, STAMPS, ORIGIN}
-    if strangers or not names.intersection(files):
-        held = ", ".join(sorted(strangers)[:5]) or "no file of a store"
-        raise UserError(f"{path} does not look like a store (it holds {held}); not removed")
-    shutil.rmtree(path)
+    remove_store_directory(path, chain.from_iterable(FILES.values()))
 
 
 def _slice_starts(path: Path, offsets: NDArray[np.uint64]) -> list[int]:

@@ -1,8 +1,9 @@
 """Commands for the data on disk: data list, verify, splits, convert, export, remove."""
 
 import math
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, get_args
+from typing import Annotated, TypeVar, get_args
 
 import tyro
 from rich.table import Table
@@ -13,6 +14,7 @@ from manicap.atari.export import FPS, Format, export_life
 from manicap.atari.integrity import open_store, verify_store
 from manicap.atari.store import FORMAT, Store, list_stores, remove_store
 from manicap.cli.annotation_set import AnnotationSet
+from manicap.cli.record import environment_lines
 from manicap.cli.remote import stores_elsewhere
 from manicap.core.errors import Failure, UserError, unknown_choice
 from manicap.core.paths import DATA_DIR
@@ -20,19 +22,23 @@ from manicap.core.printing import in_columns, plain_console
 from manicap.core.progress import Tracker
 from manicap.core.ranges import Range, Seed
 from manicap.core.remote import remote_of
+from manicap.environments.integrity import open_environment_store, verify_environment_store
+from manicap.environments.inventory import is_environment_store, list_environment_stores, remove_environment_store
 from manicap.images.inventory import find_image_files, list_image_files
-from manicap.play.protocol import ProtocolName, find_protocol
+from manicap.play.protocol import PLAIN, ProtocolName, find_protocol
 from manicap.play.splits import probe_splits
+from manicap.play.store import PlayStore
 
 StorePath = Annotated[
     Path, tyro.conf.Positional, tyro.conf.arg(help="Directory of the store, as 'data list' shows it.")
 ]
 
+AnyStore = TypeVar("AnyStore")
 ExportFormat = Annotated[str | None, tyro.conf.arg(metavar="mp4|gif|npz")]
 
 
 def data_list(data_dir: Path = DATA_DIR) -> None:
-    """List the data on disk: stores with their game, size and configuration, and images.
+    """List the data on disk: stores with their game or environment, size and configuration, and images.
 
     Exits with code 2 if any is damaged. Image folders outside data-dir are not listed. If data-dir is a URL, lists its
     local cache, then the stores that are only at the URL.
@@ -41,28 +47,38 @@ def data_list(data_dir: Path = DATA_DIR) -> None:
         data_dir: Where stores and datasets are kept.
     """
     paths, images, elsewhere = list_stores(data_dir), list_image_files(data_dir), stores_elsewhere(data_dir)
-    if not paths and not images and not elsewhere.lines:
+    recorded_paths = list_environment_stores(data_dir)
+    if not paths and not recorded_paths and not images and not elsewhere.lines:
         print(f"no stores and no images in {data_dir}; create a store with 'manicap collect --game pong'")
         return
-    stores: list[Store] = []
-    for path in paths:
-        try:
-            stores.append(open_store(path))
-        except UserError as error:
-            print(error)
+    stores, recorded = _opened(paths, open_store), _opened(recorded_paths, open_environment_store)
     if stores:
         print(store_lines(stores))
+    if recorded:
+        print("\n" * bool(stores) + environment_lines(recorded))
     if old := sum(store.format != FORMAT for store in stores):
         print(f"{old} store{'s are' if old > 1 else ' is'} not compressed: 'manicap data convert'")
     if images:
         rows = [(str(files.path), files.kind, f"{files.num_bytes / 1e6:,.0f}") for files in images]
-        print("\n" * bool(stores) + in_columns(("images", "dataset", "MB"), rows, numbers=("MB",)))
+        print("\n" * bool(stores or recorded) + in_columns(("images", "dataset", "MB"), rows, numbers=("MB",)))
     if elsewhere.lines:
-        print("\n" * bool(paths or images) + elsewhere.lines)
-    if len(stores) < len(paths):
-        raise UserError(f"{len(paths) - len(stores)} of {len(paths)} stores cannot be opened")
+        print("\n" * bool(paths or recorded_paths or images) + elsewhere.lines)
+    num_stores, num_sound = len(paths) + len(recorded_paths), len(stores) + len(recorded)
+    if num_sound < num_stores:
+        raise UserError(f"{num_stores - num_sound} of {num_stores} stores cannot be opened")
     if elsewhere.damage:
         raise UserError(elsewhere.damage)
+
+
+def _opened(paths: list[Path], open_one: Callable[[Path], AnyStore]) -> list[AnyStore]:
+    """Those that can be opened; what is wrong with the others is printed."""
+    found = []
+    for path in paths:
+        try:
+            found.append(open_one(path))
+        except UserError as error:
+            print(error)
+    return found
 
 
 def data_verify(paths: Annotated[tuple[Path, ...], tyro.conf.Positional] = (), data_dir: Path = DATA_DIR) -> None:
@@ -77,7 +93,8 @@ def data_verify(paths: Annotated[tuple[Path, ...], tyro.conf.Positional] = (), d
         paths: Stores and image data to check; all in data-dir if omitted.
         data_dir: Where stores and datasets are kept.
     """
-    paths = paths or (*list_stores(data_dir), *(files.path for files in list_image_files(data_dir)))
+    stores = (*list_stores(data_dir), *list_environment_stores(data_dir))
+    paths = paths or (*stores, *(files.path for files in list_image_files(data_dir)))
     if not paths:
         raise UserError(f"no stores and no images in {data_dir}")
     damaged = 0
@@ -95,7 +112,9 @@ def _verify(path: Path) -> list[str]:
     images = find_image_files(path)
     if images is None and (path / "train").is_dir():
         return ["these images were never used: there are no hashes to compare with"]
-    return verify_store(path) if images is None else images.verify()
+    if images is not None:
+        return images.verify()
+    return verify_environment_store(path) if is_environment_store(path) else verify_store(path)
 
 
 def data_splits(
@@ -106,14 +125,21 @@ def data_splits(
 ) -> None:
     """Show how a store is split for probing: what each filter drops, and which variables are kept.
 
+    A store of an environment has one protocol, plain, and the variables that were recorded.
+
     Args:
         path: Directory of the store, as 'data list' shows it.
-        annotation_set: Names and RAM addresses of the variables.
-        protocol: 'fixed', or 'reference' for the 2019 code's behaviour.
+        annotation_set: Names and RAM addresses of a game's variables.
+        protocol: Of games: 'fixed', or 'reference' for the 2019 code's behaviour.
         seed: Seed of the shuffle.
     """
-    splits = probe_splits(open_store(path), find_protocol(protocol), annotation_set, seed)
-    table = Table(title=f"{path}: protocol {protocol}, annotations {annotation_set}, seed {seed}")
+    store: PlayStore
+    if is_environment_store(path):
+        store, rules, annotation_set = open_environment_store(path), PLAIN, "recorded"
+    else:
+        store, rules = open_store(path), find_protocol(protocol)
+    splits = probe_splits(store, rules, annotation_set, seed)
+    table = Table(title=f"{path}: protocol {rules.name}, annotations {annotation_set}, seed {seed}")
     table.add_column("what")
     table.add_column("count", justify="right")
     for name, count in splits.counts.items():
@@ -221,7 +247,7 @@ def data_remove(path: StorePath) -> None:
         path: Directory of the store, as 'data list' shows it.
     """
     origin = remote_of(path)
-    remove_store(path)
+    (remove_environment_store if is_environment_store(path) else remove_store)(path)
     print(f"removed {path}" + (f"; {origin.url} is still there" if origin else ""))
 
 

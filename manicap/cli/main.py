@@ -29,8 +29,6 @@ from manicap.core.remote import local_directory
 from manicap.core.signals import stopped_by_sigterm
 from manicap.core.terminal import never_fail_to_print
 
-NAMES_A_FILE = ("actions:", "sb3:")
-"""Policies of environments that are no import paths."""
 HELP = ("-h", "--help", "help")
 OUT_OF_MEMORY = "out of memory; use smaller settings (units, num-heads, batch-size, steps) or a larger machine"
 
@@ -155,7 +153,7 @@ def _named_plugins(words: Sequence[str]) -> list[str]:
             named += [value] if value else following
         left.append(word)
         index += 1
-    allow_plugins(name for name in named if not name.startswith(NAMES_A_FILE))
+    allow_plugins(named)
     return left
 
 

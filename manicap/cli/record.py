@@ -53,7 +53,8 @@ def record(config: RecordFlags, from_: File = None, data_dir: Path = DATA_DIR, w
         _refuse_flags_of_play(given)
         chosen = {name: given[name] for name in OF_FILES if name != "env"}
         store = record_from(from_, given["env"], data_dir=data_dir, **chosen)
-    print(_store_lines(store))
+    print(environment_lines([store]))
+    print(f"state variables: {', '.join(f'{each.name} ({each.kind})' for each in store.variables) or 'none'}")
 
 
 def _refuse_flags_of_play(given: dict[str, object]) -> None:
@@ -64,14 +65,14 @@ def _refuse_flags_of_play(given: dict[str, object]) -> None:
         raise UserError(f"frames from a file are not played: leave out {flags}")
 
 
-def _store_lines(store: EnvironmentStore) -> str:
-    """The store in one line, and its state variables in another."""
-    config, size = store.config, sum(entry["bytes"] for entry in store.manifest["files"].values())
-    frame = f"{store.frame_shape[0]} x {store.frame_shape[1]}{'' if store.has_colour else ' gray'}"
-    head = ("store", "environment", "frames", "size", "episodes", "MB", "purpose", "seed", "policy")
-    counts = (f"{len(store):,}", frame, f"{len(store.episodes):,}", f"{size / 1e6:,.1f}")
-    row = (str(store.path), config.env, *counts, config.purpose, str(config.seed), config.policy)
-    variables = ", ".join(f"{each.name} ({each.kind})" for each in store.variables)
-    return in_columns(head, [row], numbers=("frames", "episodes", "MB", "seed")) + (
-        f"\nstate variables: {variables or 'none'}"
-    )
+def environment_lines(stores: list[EnvironmentStore]) -> str:
+    """One line per store, with its full path."""
+    head = ("store", "environment", "frames", "size", "episodes", "MB", "labels", "purpose", "seed", "policy")
+    rows = []
+    for store in stores:
+        config, num_bytes = store.config, sum(entry["bytes"] for entry in store.manifest["files"].values())
+        size = f"{store.frame_shape[0]} x {store.frame_shape[1]}{'' if store.has_colour else ' gray'}"
+        counts = (f"{len(store):,}", size, f"{len(store.episodes):,}", f"{num_bytes / 1e6:,.1f}")
+        of_play = (str(len(store.variables)), config.purpose, str(config.seed), config.policy)
+        rows.append((str(store.path), config.env, *counts, *of_play))
+    return in_columns(head, rows, numbers=("frames", "episodes", "MB", "labels", "seed"))

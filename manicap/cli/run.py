@@ -48,6 +48,8 @@ def run(
 
     Atari, minutes on two cores: manicap run --game pong --method dim-c+
 
+    Your own environment: manicap run --env MiniGrid-DoorKey-8x8-v0 --frame-size 64 64
+
     Images, minutes on two cores: manicap run --dataset cifar10 --method barlow-twins-c+
 
     Three seeds: manicap run --game pong --method st-dim --seeds 0 1 2
@@ -59,7 +61,8 @@ def run(
         evaluation: How to probe it.
         options: What else to measure.
         execution: How to run it.
-        domain: What to learn from: atari, images, or package.module:Name. Implied by --game and --dataset.
+        domain: What to learn from: atari, environments, images, or package.module:Name. Implied by --game, --env and
+            --dataset.
         preset: quick (minutes on two cores), standard (an hour or two; for images, on a GPU) or
             paper (the paper's setting). Other flags override single values of the preset.
         seeds: Seeds, one run each.

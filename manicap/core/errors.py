@@ -22,7 +22,12 @@ class Interruption(Exception):
 
 
 def refused_by_system(what: str, error: OSError) -> UserError | Failure:
-    """`cannot write to runs/a: No space left on device`: a failure of the disk, or a path to change."""
+    """`cannot write to runs/a: No space left on device`: a failure of the disk, or a path to change.
+
+    NumPy has no number for a write that ends in the middle: `240 requested and 122 written`.
+    """
+    if error.errno is None:
+        return Failure(f"{what}: {error}; is the disk full?")
     kind = Failure if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO) else UserError
     return kind(f"{what}: {error.strerror or error}")
 

@@ -22,6 +22,8 @@ from manicap.core.errors import UserError, unknown_choice
 Thing = TypeVar("Thing")
 
 _PATH = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w./-]*")  # gymnasium's names have dashes: package:Name-v0
+FILES = ("actions:", "sb3:")
+"""Begin the name of a file, not of a module: a policy that is read, or unpickled."""
 _allowed: set[str] = set()
 
 
@@ -30,10 +32,15 @@ def is_plugin(name: str) -> bool:
     return ":" in name
 
 
+def could_be_plugin(name: str) -> bool:
+    """Whether a text has the form of an import path, as the path of a file has not."""
+    return _PATH.fullmatch(name) is not None
+
+
 def allow_plugins(names: Iterable[str]) -> None:
     """Allow these paths, which the caller has named, to be imported on demand. Other names are ignored."""
     for name in filter(is_plugin, names):
-        if not _PATH.fullmatch(name):
+        if not name.startswith(FILES) and not _PATH.fullmatch(name):
             raise UserError(f"a plug-in must be given as package.module:Name, got {name!r}")
         _allowed.add(name)
 

@@ -21,7 +21,7 @@ class Subject:
     """What to learn from. A domain adds its own fields, which come first in the file."""
 
     domain: str
-    """Domain: atari, images, or one from another package."""
+    """Domain: atari, environments, images, or one from another package."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,12 +10,14 @@ from manicap.core.errors import UserError, unknown_choice
 from manicap.core.files import sha256_file
 from manicap.core.ranges import Count, Lanes, Range, Seed, component
 from manicap.core.reading import reason
-from manicap.core.registry import is_plugin
+from manicap.core.registry import FILES, is_plugin
+from manicap.core.remote import local_directory, remote_of
 from manicap.play.store import VariableKind
 
+FOLDER = "environments"
+"""Of a data directory."""
 LOCAL = "local:"
 """Begins the name of a function that only the recording process had: it cannot be imported."""
-FILE_POLICIES = ("actions:", "sb3:")
 DEFAULT_CATEGORY = "state"
 SIDES = (48, 256)
 """Least and greatest height and width of a frame."""
@@ -23,8 +25,8 @@ FrameSide = Annotated[int, Range(*SIDES)]
 
 
 @dataclass(frozen=True)
-class RecordConfig:
-    """What to record. Equal configs refer to the same store."""
+class Asked:
+    """What is played, and how long."""
 
     env: str
     """Environment: MiniGrid-DoorKey-8x8-v0, package:Name-v0, or package.module:maker, a function that makes one."""
@@ -36,6 +38,12 @@ class RecordConfig:
     """Probe stores contain different episodes from pretraining stores with the same seed."""
     lanes: Lanes = 8
     """Independent environments played in parallel."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Played:
+    """How an environment is played, what is seen of it, and what is known of its state."""
+
     labels: str | None = None
     """State variables of a step: info (info["labels"]), observation (a vector), or package.module:function of (env,
     observation, info) that returns a dict. If omitted: info["labels"] where there is one; known are those of MiniGrid
@@ -59,6 +67,12 @@ class RecordConfig:
     """Keyword arguments of the environment, in JSON."""
     episode_limit: Count = 1000
     """Steps after which an episode that has not ended is cut."""
+
+
+@dataclass(frozen=True)
+class RecordConfig(Played, Asked):  # the fields of the last base come first
+    """What to record. Equal configs refer to the same store."""
+
     source: str = ""
     """Set by manicap: sha256 of the file from which frames recorded elsewhere were imported."""
 
@@ -83,7 +97,7 @@ class RecordConfig:
             found.append(str(unknown_choice("labels", self.labels, ["info", "observation", "package.module:function"])))
         if self.label_names and self.labels != "observation":
             found.append("label_names require labels observation: other labels have their own names")
-        if not (self.policy == "random" or self.policy.startswith(FILE_POLICIES) or is_plugin(self.policy)):
+        if not (self.policy == "random" or self.policy.startswith(FILES) or is_plugin(self.policy)):
             choices = ["random", "package.module:function", "actions:FILE.npy", "sb3:FILE.zip"]
             found.append(str(unknown_choice("policy", self.policy, choices)))
         if self.frames not in ("render", "observation") and not self.frames.startswith("observation."):
@@ -121,12 +135,20 @@ KINDS: tuple[str, ...] = get_args(VariableKind)
 
 def store_path(config: RecordConfig, data_dir: Path) -> Path:
     """Where the store of a config is kept; see `with_file_hash`."""
-    return data_dir / "environments" / component(config.env, "environment") / config_hash(config)
+    return data_dir / FOLDER / component(config.env.replace(":", "."), "environment") / config_hash(config)
+
+
+def on_disk(data_dir: Path | str) -> Path:
+    """The data directory, which must be one of this machine."""
+    directory = local_directory(data_dir)
+    if (remote := remote_of(directory)) is not None:
+        raise UserError(f"stores of environments are kept on disk, not at {remote.url}: give a directory as data_dir")
+    return directory
 
 
 def with_file_hash(config: RecordConfig) -> RecordConfig:
     """The config whose policy names the content of its file too, so that another content is another store."""
-    if not config.policy.startswith(FILE_POLICIES):
+    if not config.policy.startswith(FILES):
         return config
     path, _, known = config.policy.partition("#")
     file = policy_file(config.policy)

@@ -19,7 +19,7 @@ from manicap.core.paths import DATA_DIR
 from manicap.core.progress import Tracker
 from manicap.core.ranges import RunName
 from manicap.environments.building import building_path, remove_parts
-from manicap.environments.config import FrameSide, RecordConfig, store_path
+from manicap.environments.config import FrameSide, RecordConfig, on_disk, store_path
 from manicap.environments.integrity import open_environment_store
 from manicap.environments.joining import join_lanes
 from manicap.environments.labels import LabelEncoder, choose_columns, plain_label
@@ -83,7 +83,7 @@ def record_from(
         source=source_sha256(source.path),
     )
     check_config(config)
-    final = store_path(config, Path(data_dir))
+    final = store_path(config, on_disk(data_dir))
     try:
         with exclusive_lock(lock_path(final), on_wait=lambda: _say_waiting(final, quiet)):
             if not final.is_dir():

@@ -28,10 +28,15 @@ def open_environment_store(path: Path | str) -> EnvironmentStore:
     """
     path = Path(path)
     if not (path / MANIFEST).exists() and not (path / "frames.zst").exists():
-        raise UserError(f"there is no store of an environment at {path}")
+        raise UserError(
+            f"there is no store of an environment at {path}; 'manicap data list' shows those that there are"
+        )
     store, faults = _inspect(path, always_hash=False)
     if faults or store is None:
-        raise UserError(f"{path} is not a sound store: {'; '.join(faults)}; remove this directory and record it again")
+        raise UserError(
+            f"{path} is not a sound store: {'; '.join(faults)}; remove it with 'manicap data remove"
+            f" {path}' and record it again"
+        )
     return store
 
 

@@ -13,6 +13,8 @@ from manicap.play.store import Integers, Rows, StateVariable
 NUM_BINS = 10
 """Of a real number: as many quantiles."""
 
+MOST_VALUES = 4096
+"""Of a whole number whose values are told apart."""
 PLAY_CATEGORY = "play"
 
 
@@ -39,7 +41,7 @@ class RecordedLabels:
     def labels(
         self, rows: Rows, names: Sequence[str] | None = None, stale_first: bool = False
     ) -> Mapping[str, Integers]:
-        """Classes and whole numbers counted from the least that occurs; real numbers as bins of equal frequency.
+        """Classes and whole numbers counted from the least that occurs; other numbers as bins of equal frequency.
 
         With `stale_first` the first frame of an episode has the labels of the row before; that of a lane has its own.
         """
@@ -57,13 +59,19 @@ class RecordedLabels:
         return np.stack([column[rows] for column in chosen], axis=-1).astype(np.float64)
 
     def _is_own_value(self, column: Column) -> bool:
-        return column.kind == "class" or (column.type != "float" and self._table[column.name].min() == 0)
+        return column.kind == "class" or (not self._is_binned(column) and self._table[column.name].min() == 0)
+
+    def _is_binned(self, column: Column) -> bool:
+        """Real numbers, and whole ones of a range that nobody would tell apart value by value."""
+        if column.kind == "class":
+            return False
+        return column.type == "float" or int(np.ptp(self._table[column.name])) >= MOST_VALUES
 
     def _counted(self, column: Column) -> NDArray[np.int64]:
         """Labels [N]."""
         if column.name not in self._labels:
             values = self._table[column.name]
-            if column.type == "float":
+            if self._is_binned(column):
                 found = np.searchsorted(bin_edges(values), values, side="right")
             elif column.kind == "class":
                 found = values if column.type == "str" else np.searchsorted(self._distinct(column.name), values)

@@ -41,6 +41,19 @@ def import_path(function: Any) -> str | None:
     return f"{module}:{name}" if found is function else None
 
 
+def importable(value: Any, field: str) -> Any:
+    """The import path of a function; other values as they are."""
+    if not callable(value):
+        return value
+    path = import_path(value)
+    if path is None:
+        raise UserError(
+            f"the {field} {getattr(value, '__qualname__', value)} cannot be imported by other processes: define it in a"
+            " module, or record it yourself (manicap.record(..., name='...')) and learn from that store"
+        )
+    return path
+
+
 def _checked(name: str | None, field: str, function: Any) -> str:
     if not callable(function):
         raise UserError(f"{field} must be a name or a function, got {shown(function)}")

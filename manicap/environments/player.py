@@ -1,8 +1,8 @@
 """One lane: an environment, who plays it, and what is seen and known before each action."""
 
+import contextlib
 import random
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
@@ -43,23 +43,27 @@ class Player:
 
     def __enter__(self) -> Self:
         config, lane = self._config, self._lane
-        self._global_states = random.getstate(), np.random.get_state()  # noqa: NPY002
-        random.seed(lane_seed(config, lane, "global"))  # for environments that draw from the global generators
-        np.random.seed(lane_seed(config, lane, "global"))  # noqa: NPY002
-        self.env = make_environment(config, self._own)
-        self._labels = LabelReader(config, self._own)
-        with users_code(config.env, self.place):
+        with contextlib.ExitStack() as stack:
+            stack.callback(random.setstate, random.getstate())
+            stack.callback(np.random.set_state, np.random.get_state())  # noqa: NPY002
+            random.seed(lane_seed(config, lane, "global"))  # for environments that draw from the global generators
+            np.random.seed(lane_seed(config, lane, "global"))  # noqa: NPY002
+            self.env = make_environment(config, self._own)
+            stack.push(self._close)
+            self._labels = LabelReader(config, self._own)
             self.env.action_space.seed(lane_seed(config, lane, "actions"))
-        self._policy = make_policy(config, self.env, lane, self._own)
-        self._reset(lane_seed(config, lane, "environment"))
+            self._policy = make_policy(config, self.env, lane, self._own)
+            self._reset(lane_seed(config, lane, "environment"))
+            self._stack = stack.pop_all()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        random.setstate(self._global_states[0])
-        np.random.set_state(self._global_states[1])  # noqa: NPY002
-        with users_code(f"close() of {self._config.env}", self.place):
+    def __exit__(self, *error: Any) -> None:
+        self._stack.__exit__(*error)
+
+    def _close(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        with (
+            users_code(f"close() of {self._config.env}", self.place) if kind is None else contextlib.suppress(Exception)
+        ):
             self.env.close()
 
     @property

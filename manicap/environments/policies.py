@@ -15,7 +15,7 @@ from manicap.core.arrays import NOT_AN_ARRAY
 from manicap.core.errors import UserError
 from manicap.core.ranges import shown
 from manicap.core.reading import reason
-from manicap.core.registry import import_plugin
+from manicap.core.registry import import_plugin, require_allowed
 from manicap.environments.config import LOCAL, RecordConfig, policy_file
 from manicap.environments.making import Environment, OwnFunctions, users_code
 
@@ -23,7 +23,7 @@ Policy = Callable[[Any], Any]
 """From an observation to an action."""
 ALGORITHMS = {
     "PPO": "clip_range",
-    "TD3": "target_policy_noise",
+    "TD3": "policy_delay",
     "SAC": "target_entropy",
     "DQN": "exploration_fraction",
 }
@@ -51,6 +51,7 @@ def make_policy(config: RecordConfig, env: Environment, lane: int, own: OwnFunct
     elif name.startswith("actions:"):
         policy = _recorded(policy_file(name), space, lane, config.lanes)
     elif name.startswith("sb3:"):
+        require_allowed(name.partition("#")[0], "policy")  # loading it runs what is pickled in it
         policy = _agent(policy_file(name))
     else:
         policy = import_plugin(name, "policy")

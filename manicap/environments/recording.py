@@ -25,7 +25,7 @@ from manicap.core.paths import DATA_DIR
 from manicap.core.progress import Tracker
 from manicap.core.registry import allow_plugins, allowed_plugins
 from manicap.environments.building import is_finished, open_building, remove_parts
-from manicap.environments.config import RecordConfig, store_path, with_file_hash
+from manicap.environments.config import RecordConfig, on_disk, store_path, with_file_hash
 from manicap.environments.integrity import open_environment_store
 from manicap.environments.joining import join_lanes
 from manicap.environments.lane_worker import play_lane
@@ -66,7 +66,8 @@ def record(
     Args:
         env: Name of a registered environment, or a function that makes one (itself, or as `package.module:maker`).
         labels: `info` (`info["labels"]`), `observation` (a vector), or a function of (env, observation, info) that
-            returns a dict of bools, ints, floats and strings. If omitted: `info["labels"]` where there is one.
+            returns a dict of bools, ints, floats and strings. If omitted: `info["labels"]` where there is one; known
+            are those of MiniGrid and of gymnasium's classic control.
         policy: `random`, a function from an observation to an action, `actions:FILE.npy`, or `sb3:FILE.zip`.
         name: For functions that other processes cannot import (lambdas, functions of a script): the store is kept
             under this name, and recorded by this process alone.
@@ -84,14 +85,14 @@ def record(
         raise UserError("env must be a function that makes the environment, not an environment: every lane has its own")
     given = {"env": env, "labels": labels, "policy": policy}
     names, own = named(given, name)
-    allow_plugins(each for each in names.values() if each is not None and not each.startswith(("actions:", "sb3:")))
+    allow_plugins(filter(None, names.values()))
     config = RecordConfig(**names, **settings)
-    return record_store(config, Path(data_dir), workers, quiet, own)
+    return record_store(config, data_dir, workers, quiet, own)
 
 
 def record_store(
     config: RecordConfig,
-    data_dir: Path,
+    data_dir: Path | str,
     workers: int | None = None,
     quiet: bool = False,
     own: OwnFunctions = NONE_OWN,
@@ -101,7 +102,7 @@ def record_store(
     if workers is not None and workers < 1:
         raise UserError(f"workers must be at least 1, got {workers}")
     config = with_file_hash(config)
-    final = store_path(config, data_dir)
+    final = store_path(config, on_disk(data_dir))
     if final.is_dir():
         return _open_own(final, config)
     if config.source:

@@ -33,6 +33,7 @@ from manicap.play.integrity import MANIFEST, SLICE_ROWS, array_slice_starts, fil
 from manicap.play.store import Labelling, StateVariable
 
 FORMAT = 1
+ALL_FILES = ("frames.zst", "steps.npy", "actions.npy", "labels.npy", "episodes.npy")
 STEP = np.dtype([("offset", "<u8"), ("size", "<u4"), ("reward", "<f8"), ("ended", "u1")])
 """`offset`, `size`: the bytes of frames.zst; `reward`: what the action brought; `ended`: 1 if it terminated the
 episode, 2 if it truncated it, 3 if the lane ends here."""
@@ -40,9 +41,10 @@ EPISODE = np.dtype([("lane", "<i4"), ("start", "<i8"), ("length", "<i8")])
 
 
 def store_files(layout: Layout) -> tuple[str, ...]:
-    actions = ("actions.npy",) if layout.action_type is not None else ()
-    labels = ("labels.npy",) if layout.columns else ()
-    return ("frames.zst", "steps.npy", *actions, *labels, "episodes.npy")
+    """Those that a store of this layout has."""
+    absent = {"actions.npy"} if layout.action_type is None else set()
+    absent |= set() if layout.columns else {"labels.npy"}
+    return tuple(name for name in ALL_FILES if name not in absent)
 
 
 class EnvironmentStore:

@@ -11,7 +11,7 @@ from manicap.losses.contrastive import nt_xent
 from manicap.losses.infonce import cpc_infonce, global_local_infonce, infonce, local_local_infonce
 from manicap.losses.jsd import global_local_jsd, local_local_jsd
 from manicap.losses.mmcr import mmcr
-from manicap.losses.reconstruction import gaussian_kl, pixel_prediction, squared_error
+from manicap.losses.reconstruction import gaussian_kl, pixel_prediction, squared_error, unexplained
 from manicap.losses.redundancy import barlow_twins
 from manicap.losses.regression import negative_cosine, normalized_regression
 from manicap.losses.tico import covariance_contrast
@@ -42,5 +42,6 @@ __all__ = [
     "pixel_prediction",
     "squared_error",
     "unbalance",
+    "unexplained",
     "variance_hinge",
 ]

@@ -7,7 +7,11 @@ nearly cancel.
 import torch
 from torch import Tensor
 
+from manicap.losses.gather import mean_over_processes
 from manicap.losses.pairs import in_float32
+
+EMPTY = 1e-6
+"""Mean square below which a picture counts as empty."""
 
 
 def squared_error(predicted_BCHW: Tensor, image_BCHW: Tensor) -> Tensor:
@@ -21,6 +25,18 @@ def squared_error(predicted_BCHW: Tensor, image_BCHW: Tensor) -> Tensor:
     _require_same_shape("squared_error", predicted_BCHW, image_BCHW)
     with torch.autocast(predicted_BCHW.device.type, enabled=False):
         return (in_float32(predicted_BCHW) - in_float32(image_BCHW)).square().flatten(1).sum(1).mean()
+
+
+def unexplained(drawn_BP: Tensor, picture_BP: Tensor) -> Tensor:
+    """The share of pictures that a drawing leaves unexplained, 1 for a drawing of zeros.
+
+    L = sum_bp (drawn - picture)^2 / sum_bp picture^2        sums over the samples of all processes
+    """
+    _require_same_shape("unexplained", drawn_BP, picture_BP)
+    with torch.autocast(drawn_BP.device.type, enabled=False):
+        picture_BP = in_float32(picture_BP)
+        total = mean_over_processes(picture_BP.square().sum().detach())
+        return (in_float32(drawn_BP) - picture_BP).square().sum() / total.clamp_min(EMPTY * picture_BP.numel())
 
 
 def gaussian_kl(mean_BD: Tensor, log_variance_BD: Tensor) -> Tensor:

@@ -4,7 +4,7 @@ from itertools import pairwise
 
 from torch import Tensor, nn
 
-from manicap.nn.encoders import NATURE_CHANNELS, NATURE_KERNELS, Kernels, nature_sizes
+from manicap.nn.encoders import NATURE_CHANNELS, NATURE_KERNELS, Kernels, least_side, nature_sizes
 from manicap.nn.initialization import orthogonal
 
 
@@ -29,8 +29,9 @@ class NatureDecoder(nn.Module):
         super().__init__()
         heights, widths = nature_sizes(height, kernels), nature_sizes(width, kernels)
         if min(num_features, channels) < 1 or min(heights[-1], widths[-1]) < 1:
+            least = least_side(kernels)
             raise ValueError(
-                "NatureDecoder needs positive num_features and channels and images of at least 76 x 76, "
+                f"NatureDecoder needs positive num_features and channels and images of at least {least} x {least}, "
                 f"got {num_features}, {channels} and {height} x {width}"
             )
         self.last_map = (NATURE_CHANNELS[-1], heights[-1], widths[-1])

@@ -71,6 +71,14 @@ def fitting_kernels(height: int, width: int) -> Kernels:
     return NATURE_KERNELS if min(height, width) >= LARGE_SIDE else SMALL_KERNELS
 
 
+def least_side(kernels: Kernels) -> int:
+    """Of frames that leave one position after the last convolution."""
+    side = 1
+    for kernel, stride in reversed(kernels):
+        side = (side - 1) * stride + kernel
+    return side
+
+
 def nature_sizes(size: int, kernels: Kernels = NATURE_KERNELS) -> list[int]:
     """Length of one side of the input and after each convolution; the last is 0 or less if the input is too small.
 
@@ -94,14 +102,15 @@ class NatureCNN(Encoder):
     """
 
     kernels: Kernels = NATURE_KERNELS
-    smallest: ClassVar[int] = 76
 
     def __init__(self, channels: int = 1, height: int = 210, width: int = 160) -> None:
         super().__init__(channels, height, width)
         heights, widths = nature_sizes(height, self.kernels), nature_sizes(width, self.kernels)
         if min(heights[-1], widths[-1]) < 1:
-            least = f"{self.smallest} x {self.smallest}"
-            raise ValueError(f"{type(self).__name__} needs frames of at least {least}, got {height} x {width}")
+            least = least_side(self.kernels)
+            raise ValueError(
+                f"{type(self).__name__} needs frames of at least {least} x {least}, got {height} x {width}"
+            )
         inputs = (channels, *NATURE_CHANNELS)
         self.conv1, self.conv2, self.conv3, self.conv4 = (
             nn.Conv2d(inputs[i], inputs[i + 1], kernel, stride) for i, (kernel, stride) in enumerate(self.kernels)
@@ -138,7 +147,6 @@ class SmallCNN(NatureCNN):
     """
 
     kernels: Kernels = SMALL_KERNELS
-    smallest: ClassVar[int] = 38
 
 
 class FittingCNN(SmallCNN):

@@ -8,14 +8,10 @@ from manicap.nn.normalised_input import SMALLEST_DEVIATION
 
 CELLS = (42, 40)
 """Rows and columns of the picture, for frames of at least this size; at 210 x 160 a cell is 5 x 4 pixels."""
-LEAST_VARIATION = 1e-3
-"""In place of that of a batch of equal frames."""
 
 
 class LinearPixels(nn.Module):
-    """The share of a picture's variance that a linear map of the features leaves unexplained.
-
-        sum |W f + b - picture|^2 / sum |picture - mean picture|^2        over a batch
+    """`pixels(features)` draws W f + b [B, cells], `pixels.picture(frames)` is what it should be.
 
     A picture is a frame whose pixels are normalised by their mean and deviation, averaged in cells. W and b start at 0.
     """
@@ -45,8 +41,5 @@ class LinearPixels(nn.Module):
         normalised = (frames_BCHW.to(self.mean.dtype) / scale - self.mean) / self.deviation
         return F.avg_pool2d(normalised, self.cell).flatten(1)
 
-    def forward(self, features_BF: Tensor, frames_BCHW: Tensor) -> Tensor:
-        picture = self.picture(frames_BCHW)
-        left = (F.linear(features_BF, self.weight, self.bias).float() - picture).square().sum()
-        total = (picture - picture.mean(0)).square().sum()
-        return left / total.clamp_min(LEAST_VARIATION)
+    def forward(self, features_BF: Tensor) -> Tensor:
+        return F.linear(features_BF, self.weight, self.bias)

@@ -7,15 +7,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 Bytes = NDArray[np.uint8]
-LUMA = np.array([299, 587, 114], np.uint32)
+LUMA = np.array([299, 587, 114], np.float32)
 """Shares of red, green and blue in a shade of gray (ITU-R BT.601), in thousandths."""
 LEAST_PERIOD = 16
 """Products of smaller matrices take longer than their numbers say."""
 
 
 def gray_of(frames: Bytes) -> Bytes:
-    """Shades [...] of colours [..., 3], rounded."""
-    return ((frames @ LUMA + 500) // 1000).astype(np.uint8)
+    """Shades [...] of colours [..., 3], rounded.
+
+    In float32, four times faster than in integers and as exact: sums are below 2^24, thousandths far above its error.
+    """
+    thousandths = frames.astype(np.float32) @ LUMA
+    thousandths += 500
+    thousandths /= 1000
+    return thousandths.astype(np.uint8)
 
 
 def resize_by_area(frames: Bytes, height: int, width: int) -> Bytes:

@@ -250,4 +250,6 @@ def table(title: str, heads: Sequence[str], rows: Iterable[Sequence[str]], highl
 
 def error(value: float | None) -> str:
     """Three digits at most: errors of a byte go from 0.01 to 255."""
-    return "–" if value is None else f"{value:.2f}" if value < 10 else f"{value:.1f}"
+    if value is None:
+        return "–"
+    return f"{value:.2g}" if value < 0.1 else f"{value:.2f}" if value < 10 else f"{value:.1f}"

@@ -81,7 +81,7 @@ def write_play_page(run_dir: Path, data_dir: Path) -> Path:
         diagnosis=read_diagnosis(run_dir),
         published_source=result.domain.source,
         probe=evaluation.probe,
-        probe_note=PROBE_NOTES.get(evaluation.probe, f"The probe is {evaluation.probe} and sees frozen features."),
+        probe_note=_probe_note(evaluation),
         published_note="" if evaluation.probe == "linear" else PUBLISHED_NOTE.format(probe=evaluation.probe),
         labels=label_reading(evaluation, result.beside),
         left_out=_left_out(evaluation),
@@ -90,6 +90,13 @@ def write_play_page(run_dir: Path, data_dir: Path) -> Path:
     )
     atomic_write(path, build_page(page).encode())
     return path
+
+
+def _probe_note(evaluation: StateEvaluation) -> str:
+    note = PROBE_NOTES.get(evaluation.probe, f"The probe is {evaluation.probe} and sees frozen features.")
+    if evaluation.annotation_set == "recorded":
+        note += " The exact value of a real number is its bin, one of ten of equal frequency."
+    return note
 
 
 def _categories(evaluation: StateEvaluation) -> list[str]:

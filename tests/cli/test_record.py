@@ -1,5 +1,8 @@
 """`manicap record`: an environment or a file becomes a store, mistakes one sentence."""
 
+import os
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -24,7 +27,7 @@ def test_an_environment_is_recorded_with_all_that_the_flags_name(capsys, tmp_pat
     flags = ("--env", WALK, "--steps", 30, "--lanes", 2, "--labels", "tests.environments.worlds:position")
     policy = ("--policy=tests.environments.worlds:rightwards", "--label-kinds", "y:place", "--data-dir", tmp_path)
     out = call(capsys, *flags, *policy, "--workers", 1, "--frame-size", 50, 60)
-    assert str(tmp_path / "environments" / WALK) in out
+    assert str(tmp_path / "environments" / WALK.replace(":", ".")) in out
     assert "50 x 60" in out
     assert "state variables: y (place), far (class)" in out
 
@@ -54,3 +57,31 @@ def test_help_teaches_with_two_examples(capsys):
     assert out.count("Example: manicap record") == 2
     assert "--from" in out
     assert "--source" not in out
+
+
+def test_stores_of_environments_are_listed_verified_and_removed(capsys, tmp_path):
+    frames = np.zeros((9, 48, 48), np.uint8)
+    for name in ("robot", "rover"):
+        np.savez(tmp_path / f"{name}.npz", frames=frames, episode=np.zeros(9, int), label_x=np.arange(9))
+        call(capsys, "--env", name, "--from", tmp_path / f"{name}.npz", "--data-dir", tmp_path)
+    main(["data", "list", "--data-dir", str(tmp_path)])
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[1] for line in lines] == ["environment", "robot", "rover"]
+    path = Path(lines[1].split()[0])
+    main(["data", "verify", "--data-dir", str(tmp_path)])
+    assert capsys.readouterr().out.count(": sound\n") == 2
+
+    with (path / "labels.npy").open("r+b") as file:
+        file.seek(-1, os.SEEK_END)
+        file.write(b"\1")
+    for command in ("list", "verify"):
+        with pytest.raises(SystemExit):
+            main(["data", command, "--data-dir", str(tmp_path)])
+        found = capsys.readouterr()
+        assert "labels.npy has changed" in found.out
+        assert "1 of 2" in found.err
+    main(["data", "remove", str(path)])
+    assert not path.exists()
+    with pytest.raises(SystemExit):
+        main(["data", "remove", str(tmp_path / "environments" / "rover")])
+    assert "does not look like a store" in capsys.readouterr().err

@@ -196,3 +196,35 @@ def test_a_killed_worker_is_told_and_the_recording_can_be_resumed(record_here, t
         record_here("Walk")
     (building,) = stores(tmp_path)
     assert building.endswith(".building")
+
+
+def test_a_url_is_not_taken_for_a_directory(record_here, tmp_path, monkeypatch):
+    monkeypatch.setenv("MANICAP_CACHE", str(tmp_path / "cache"))
+    with pytest.raises(UserError, match="stores of environments are kept on disk, not at memory://bucket/stores"):
+        record_here("Walk", data_dir="memory://bucket/stores")
+
+
+def test_an_environment_that_cannot_begin_is_closed_and_the_random_numbers_restored(record_here):
+    closed = []
+
+    class Broken(worlds.Walk):
+        def reset(self, *, seed=None, options=None):
+            raise OSError("no assets")
+
+        def close(self):
+            closed.append(True)
+            raise RuntimeError("not what went wrong first")
+
+    state = np.random.get_state()[1].copy()  # noqa: NPY002
+    with pytest.raises(UserError, match=r"reset\(\) of local:broken failed in lane 0 at step 0: OSError: no assets$"):
+        record_here(lambda: Broken("rgb_array"), name="broken")
+    assert closed == [True]
+    assert (np.random.get_state()[1] == state).all()  # noqa: NPY002
+
+
+def test_a_disk_that_fills_up_on_the_way_is_told(small_disk, record_here, monkeypatch):
+    monkeypatch.setattr(
+        "manicap.environments.recording.require_space", lambda *_: None
+    )  # somebody else takes the space
+    with pytest.raises(Failure, match=r"cannot record into .*disk: lane 0: No space left on device"):
+        record_here("Noise", steps=900, lanes=1, data_dir=small_disk)

@@ -60,6 +60,16 @@ def test_values_are_in_own_units_where_a_label_is_not(recorded):
     )
 
 
+def test_whole_numbers_of_a_wide_range_are_binned_as_real_ones_are():
+    column = Column("time", "int", "number")
+    table = np.array([(10**12 + 5000 * row,) for row in range(20)], [("time", "<i8")])
+    labels = RecordedLabels((column,), table, np.array([(0, 0, 20)], EPISODE))
+    assert labels.labels(np.arange(20))["time"].tolist() == [row // 2 for row in range(20)]
+    assert labels.values(np.array([3]), ["time"]).tolist() == [[10**12 + 15000]]
+    narrow = RecordedLabels((column,), np.array([(0,), (4095,)], [("time", "<i8")]), np.array([(0, 0, 2)], EPISODE))
+    assert narrow.labels(np.arange(2))["time"].tolist() == [0, 4095]
+
+
 def test_names_of_classes(recorded):
     assert recorded.class_names("door") == ("ajar", "open", "shut")
     assert recorded.class_names("lit") == ("False", "True")

@@ -4,6 +4,8 @@ import os
 import shutil
 import subprocess
 import sys
+import tracemalloc
+from concurrent.futures import ThreadPoolExecutor
 
 import gymnasium
 import numpy as np
@@ -11,7 +13,11 @@ import pytest
 
 from manicap.core.seeding import stream_seed
 from manicap.environments import recording
+from manicap.environments.config import RecordConfig
 from manicap.environments.integrity import open_environment_store, verify_environment_store
+from manicap.environments.lane_worker import play_lane
+from manicap.environments.layout import survey
+from manicap.environments.making import OwnFunctions
 from manicap.environments.recording import record
 from tests.environments import worlds
 from tests.environments.conftest import WORLDS, content, stores
@@ -252,3 +258,49 @@ def test_record_needs_no_main_guard(tmp_path):
 def test_record_names_its_settings():
     with pytest.raises(ValueError, match="unknown setting 'step'; did you mean 'steps'"):
         record("CartPole-v1", step=3)
+
+
+def test_two_recorders_of_one_store_play_once_and_share_it(record_here, monkeypatch):
+    calls = []
+    play = recording.play_in_processes
+    monkeypatch.setattr(recording, "play_in_processes", lambda *all: (calls.append(all), play(*all)))
+    with ThreadPoolExecutor(2) as pool:
+        first, second = pool.map(record_here, ["Walk", "Walk"])
+    assert first.path == second.path
+    assert len(calls) == 1
+
+
+def test_memory_does_not_grow_with_the_number_of_steps(tmp_path):
+    def peak(steps):
+        config = RecordConfig(f"{WORLDS}:Endless", steps=steps, lanes=1)
+        own = OwnFunctions(env=lambda: worlds.Endless("rgb_array"))
+        layout = survey(config, own).layout
+        tracemalloc.start()
+        play_lane(config, layout, 0, tmp_path, own, lambda rows: None)
+        found = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return found
+
+    peak(300)  # what is made once
+    # A row takes 25 bytes and more: 2,700 rows that were kept would take 67,500.
+    assert abs(peak(3000) - peak(300)) < 30_000
+
+
+def test_workers_find_what_the_caller_can_import(record_here, tmp_path, monkeypatch):
+    (tmp_path / "my_walks.py").write_text(
+        "import gymnasium\nfrom tests.environments.worlds import Walk\n\n"
+        "def make():\n    return Walk('rgb_array')\n\n"
+        "gymnasium.register('MyWalk-v3', entry_point=Walk, max_episode_steps=4)\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    made, registered = record_here("my_walks:make"), record_here("my_walks:MyWalk-v3")
+    try:
+        np.testing.assert_array_equal(made.frames[:4], registered.frames[:4])
+        assert registered.episodes["length"].max() == 4
+        assert registered.subject == "MyWalk-v3"
+    finally:
+        del gymnasium.registry["MyWalk-v3"]
+
+
+def test_an_environment_may_print_more_than_a_pipe_holds(record_here):
+    assert len(record_here("Chatty", steps=60, lanes=1)) == 60

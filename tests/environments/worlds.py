@@ -84,6 +84,21 @@ class Endless(Silent):
         return self._observation(), 0, False, False, {}
 
 
+class Noise(Silent):
+    """Frames that cannot be compressed: 9 KB each."""
+
+    def render(self):
+        return self.np_random.integers(0, 256, (48, 64, 3), np.uint8)
+
+
+class Chatty(Endless):
+    """Prints 2 KB per step; a pipe holds 64."""
+
+    def step(self, action):
+        print("moving " * 300)
+        return super().step(action)
+
+
 class Invisible(Walk):
     def render(self):
         return None
@@ -211,3 +226,8 @@ def agent(env, observation, info):
         "x": int(env.unwrapped.agent_pos[0]),
         "heading": ["east", "south", "west", "north"][env.unwrapped.agent_dir],
     }
+
+
+def far(env, observation, info):
+    """Labels of Walk: whole numbers that lie far apart."""
+    return {"far": 300 * (env.unwrapped.x - 3)}

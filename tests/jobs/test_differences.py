@@ -99,7 +99,7 @@ def test_a_quick_run_is_told_in_words():
     for part in (
         "20,000 frames of play, not 100,000",
         "600 training steps, not up to 100 epochs",
-        "input standardised, not scaled",
+        "input both, not scaled",
         "schedule cosine, not constant",
         "patience none, not 15",
         "units 512, not 4096",

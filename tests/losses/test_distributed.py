@@ -15,6 +15,7 @@ from manicap.losses.gather import gather_rows, mean_over_processes, row_offset
 from manicap.losses.infonce import cpc_infonce, global_local_infonce, infonce, local_local_infonce
 from manicap.losses.jsd import global_local_jsd, local_local_jsd
 from manicap.losses.mmcr import mmcr
+from manicap.losses.reconstruction import unexplained
 from manicap.losses.redundancy import barlow_twins
 from manicap.losses.regression import negative_cosine
 from manicap.losses.tico import covariance_contrast
@@ -44,12 +45,17 @@ LOSSES: dict[str, Loss] = {
     "nt_xent": lambda h, y: nt_xent(h, y[:, :3]),
     "barlow_twins": lambda h, y: barlow_twins(h, y[:, :3]),
     "mmcr": lambda h, y: mmcr(torch.cat([h, y], dim=1)),
+    "unexplained": lambda h, y: unexplained(h, y[:, :3].detach()),
     "invariance": lambda h, y: invariance(h, y[:, :3]),
     "variance_hinge": lambda h, y: variance_hinge(h) + variance_hinge(y),
     "covariance_penalty": lambda h, y: covariance_penalty(h),
     "negative_cosine": lambda h, y: negative_cosine(h, y[:, :3]),
     "covariance_contrast": lambda h, y: covariance_contrast(h, torch.eye(4, dtype=h.dtype).expand(3, 4, 4))[0],
 }
+
+
+ONE_EACH = ("nt_xent", "mmcr", "variance_hinge", "covariance_penalty")
+"""Losses of two samples, which may be on two processes."""
 
 
 def inputs() -> tuple[Tensor, Tensor]:
@@ -89,7 +95,7 @@ def work(rank: int, directory: str) -> None:
     results["gradients"] = (*(torch.autograd.grad(gather_rows(y), y, each)[0] for each in (wanted, columns)), wanted)
     # One sample here and one there are a batch of two.
     one = [x.detach()[rows][:1] for x in inputs()]
-    results["one each"] = tuple(LOSSES[name](*one) for name in ("nt_xent", "mmcr"))
+    results["one each"] = tuple(LOSSES[name](*one) for name in ONE_EACH)
     method = build_small("mmcr")
     bound = method.loss(make_views(method, size=3, seed=rank)).metrics["capacity_bound"]
     results["bound"] = (torch.tensor(bound),)
@@ -129,7 +135,7 @@ def test_gather_brings_rows_by_rank_and_sums_gradients(
 
 def test_a_sample_on_each_process_is_enough(results: list[dict[str, tuple[Tensor, ...]]]) -> None:
     two = [x.detach()[:: B // WORLD] for x in inputs()]
-    for place, name in enumerate(("nt_xent", "mmcr")):
+    for place, name in enumerate(ONE_EACH):
         values = torch.stack([result["one each"][place] for result in results])
         torch.testing.assert_close(values.mean(), LOSSES[name](*two), rtol=1e-12, atol=0)
 

@@ -56,6 +56,7 @@ LOSSES: dict[str, tuple[Loss, tuple[Tensor, ...]]] = {
     "squared_error": (losses.squared_error, IMAGES),
     "gaussian_kl": (losses.gaussian_kl, (0.05 * randn(B, 256), 0.05 * randn(B, 256, seed=1))),
     "pixel_prediction": (losses.pixel_prediction, IMAGES),
+    "unexplained": (losses.unexplained, (randn(B, 400), randn(B, 400, seed=1))),
     "barlow_twins": (lambda z, other: losses.barlow_twins(z, other, normalize=True), HEADS),
     "negative_cosine": (losses.negative_cosine, HEADS),
     "normalized_regression": (losses.normalized_regression, HEADS),

@@ -5,7 +5,7 @@ import torch
 from torch import Tensor
 from torch.distributions import Normal, kl_divergence
 
-from manicap.losses.reconstruction import gaussian_kl, pixel_prediction, squared_error
+from manicap.losses.reconstruction import gaussian_kl, pixel_prediction, squared_error, unexplained
 
 
 def randn(*shape: int, seed: int = 0) -> Tensor:
@@ -32,6 +32,21 @@ def test_kl_equals_that_of_torch_distributions() -> None:
     prior = Normal(torch.zeros(5, 3).double(), torch.ones(5, 3).double())
     expected = kl_divergence(Normal(mean, (0.5 * log_variance).exp()), prior).sum(1).mean()
     torch.testing.assert_close(gaussian_kl(mean, log_variance), expected, rtol=1e-13, atol=0)
+
+
+def test_what_a_drawing_leaves_unexplained_by_hand() -> None:
+    picture = torch.tensor([[3.0, 0.0], [0.0, -4.0]])  # squares 25
+    assert unexplained(torch.zeros(2, 2), picture).item() == 1
+    assert unexplained(picture, picture).item() == 0
+    assert unexplained(torch.tensor([[3.0, 1.0], [0.0, -2.0]]), picture).item() == pytest.approx(5 / 25)
+    # As with squared_error: gradients reach the drawing, and pictures are given.
+    drawn = torch.zeros(2, 2, requires_grad=True)
+    unexplained(drawn, picture).backward()
+    torch.testing.assert_close(drawn.grad, -2 * picture / 25)
+    # Nothing to draw: the mean square of what was drawn over 1e-6, and no division by 0.
+    assert unexplained(torch.full((2, 2), 1e-3), torch.zeros(2, 2)).item() == pytest.approx(1)
+    with pytest.raises(ValueError, match="unexplained"):
+        unexplained(torch.zeros(2, 2), torch.zeros(2, 3))
 
 
 def test_order_of_pixels_changes_nothing() -> None:

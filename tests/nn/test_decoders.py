@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from manicap.nn.decoders import NatureDecoder
+from manicap.nn.encoders import SMALL_KERNELS
 
 
 @pytest.mark.parametrize("size", [(1, 210, 160), (3, 84, 84), (2, 77, 94)])
@@ -12,6 +13,14 @@ def test_images_come_back_at_their_size_in_the_unit_interval(size: tuple[int, in
     assert images.shape == (2, *size)
     assert images.min() >= 0
     assert images.max() <= 1
+
+
+@pytest.mark.parametrize("size", [(3, 48, 64), (1, 39, 38)])
+def test_small_images_come_back_through_the_small_network_in_reverse(size: tuple[int, int, int]) -> None:
+    images = NatureDecoder(16, *size, SMALL_KERNELS)(torch.randn(2, 16, generator=torch.Generator().manual_seed(0)))
+    assert images.shape == (2, *size)
+    with pytest.raises(ValueError, match="at least 38 x 38"):
+        NatureDecoder(16, 1, 37, 48, SMALL_KERNELS)
 
 
 def test_every_parameter_gets_a_gradient() -> None:

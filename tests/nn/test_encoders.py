@@ -7,7 +7,15 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from manicap.nn.encoders import Encoder, ImpalaCNN, NatureCNN, frame_convolution, nature_sizes
+from manicap.nn.encoders import (
+    Encoder,
+    FittingCNN,
+    ImpalaCNN,
+    NatureCNN,
+    SmallCNN,
+    frame_convolution,
+    nature_sizes,
+)
 
 
 def frames(*shape: int, seed: int = 0) -> Tensor:
@@ -20,9 +28,9 @@ def seeded(kind: type[Encoder], *size: int, seed: int = 0) -> Encoder:
         return kind(*size)
 
 
-def plain_nature(encoder: NatureCNN, x: Tensor) -> tuple[Tensor, Tensor]:
+def plain_nature(encoder: NatureCNN, x: Tensor, first_stride: int = 4) -> tuple[Tensor, Tensor]:
     """Table 4 in so many words."""
-    x = F.relu(F.conv2d(x, encoder.conv1.weight, encoder.conv1.bias, stride=4))
+    x = F.relu(F.conv2d(x, encoder.conv1.weight, encoder.conv1.bias, stride=first_stride))
     x = F.relu(F.conv2d(x, encoder.conv2.weight, encoder.conv2.bias, stride=2))
     local = F.relu(F.conv2d(x, encoder.conv3.weight, encoder.conv3.bias, stride=2))
     features = F.relu(F.conv2d(local, encoder.conv4.weight, encoder.conv4.bias))
@@ -40,6 +48,38 @@ def test_nature_sizes_of_an_atari_frame() -> None:
     encoded = encoder(frames(2, 1, 210, 160))
     assert encoded.local_BPC.shape == (2, 88, 128)
     assert encoded.features_BF.shape == (2, 3456)
+
+
+@pytest.mark.parametrize("size", [(3, 48, 48), (1, 96, 64), (2, 38, 39)])
+def test_the_network_of_small_frames_is_natures_with_a_first_convolution_k4_s2(size: tuple[int, int, int]) -> None:
+    encoder = seeded(SmallCNN, *size).double()
+    assert isinstance(encoder, SmallCNN)
+    x = frames(2, *size)
+    ours, plain = encoder(x), plain_nature(encoder, x.double() / 255, first_stride=2)
+    for mine, theirs in zip(ours, plain, strict=True):
+        torch.testing.assert_close(mine, theirs, rtol=1e-10, atol=1e-12)
+    assert encoder.conv1.weight.shape == (32, size[0], 4, 4)
+    assert ours.local_BPC.shape[1:] == (encoder.local_height * encoder.local_width, 128)
+    assert ours.features_BF.shape[1] == encoder.num_features
+    torch.testing.assert_close(encoder.layers(x)["backbone"].flatten(1), ours.features_BF)
+
+
+def test_small_sizes_by_hand() -> None:
+    # 96: (96-4)/2+1 = 47, 22, 10, 8; 64 * 8 * 8 = 4096. 38: 18, 8, 3, 1.
+    encoder = SmallCNN(3, 96, 96)
+    assert (encoder.local_height, encoder.local_width, encoder.num_features) == (10, 10, 4096)
+    assert SmallCNN(1, 38, 38).num_features == 64
+    with pytest.raises(ValueError, match="SmallCNN needs frames of at least 38 x 38, got 37 x 60"):
+        SmallCNN(1, 37, 60)
+
+
+@pytest.mark.parametrize(("height", "width", "stride"), [(210, 160, 4), (128, 128, 4), (127, 200, 2), (48, 64, 2)])
+def test_the_fitting_network_has_a_small_stride_where_a_side_is_short(height: int, width: int, stride: int) -> None:
+    fitting = seeded(FittingCNN, 1, height, width)
+    kind = NatureCNN if stride == 4 else SmallCNN
+    x = frames(2, 1, height, width)
+    torch.testing.assert_close(fitting(x).features_BF, seeded(kind, 1, height, width)(x).features_BF)
+    assert fitting.conv1.stride == (stride, stride)
 
 
 def test_nature_parameters_are_those_of_table_4() -> None:

@@ -7,7 +7,7 @@ import torch
 from manicap.nn.encoders import NatureCNN
 from manicap.nn.normalised_input import NormalisedInput
 
-SHAPE = (1, 76, 80)
+SHAPE = (1, 76, 100)
 
 
 @pytest.fixture(scope="module")
@@ -71,5 +71,5 @@ def test_without_statistics_it_is_the_encoder_itself(encoder):
 
 
 def test_frames_of_another_size_are_refused_and_not_broadcast(encoder):
-    with pytest.raises(ValueError, match=r"built for frames \[B, 1, 76, 80\], got \[2, 1, 1, 1\]"):
+    with pytest.raises(ValueError, match=r"built for frames \[B, 1, 76, 100\], got \[2, 1, 1, 1\]"):
         NormalisedInput(encoder)(torch.zeros(2, 1, 1, 1, dtype=torch.uint8))

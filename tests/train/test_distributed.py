@@ -34,7 +34,7 @@ def build(name):
     plain = name.removesuffix(TRIPLES)
     settings = small_settings(plain)
     if plain != name:
-        settings = replace(settings, directions="both", horizon=2)
+        settings = replace(settings, directions="both", horizon=2, reconstruction=1.0)
     return METHODS[plain](settings, MethodContext((1, 84, 84), num_variables=2)).double()
 
 

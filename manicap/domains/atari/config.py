@@ -1,7 +1,7 @@
 """The config of a run on an Atari game: the play it learns from, its method and its budget."""
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from manicap.algorithms import find_method
 from manicap.algorithms.base import PresetName
@@ -9,9 +9,9 @@ from manicap.atari.annotations import ANNOTATION_SETS, sets_with
 from manicap.atari.games import find_game
 from manicap.atari.store import StoreConfig
 from manicap.core.errors import unknown_choice
-from manicap.core.ranges import BatchSize, Count, Lanes, NonNegative, Positive, Seed
-from manicap.domains.play.config import beyond_the_paper
-from manicap.domains.run_config import RunConfig, Subject, find_method_for
+from manicap.core.ranges import Count, Lanes
+from manicap.domains.play.config import PlayRunConfig, beyond_the_paper
+from manicap.domains.run_config import Subject, find_method_for
 from manicap.play.protocol import ProtocolName
 from manicap.play.views import Stack, View
 
@@ -37,27 +37,11 @@ class Play(Subject):
 
 
 @dataclass(frozen=True, kw_only=True)
-class AtariConfig(RunConfig, Play):  # the fields of the last base come first
+class AtariConfig(PlayRunConfig, Play):  # the fields of the last base come first
     """A run on the frames of a game."""
 
     domain: str = "atari"
     """Domain."""
-    method: str = "dim-c+"
-    """Method; determines which method-specific flags exist."""
-    seed: Seed = 0
-    """Random seed of the play, the initial weights, the batches and the noise."""
-    batch_size: BatchSize = 64
-    """Samples per step, over all processes."""
-    learning_rate: Positive = 3e-4
-    """Learning rate of Adam."""
-    adam_epsilon: NonNegative = 1e-5
-    """Epsilon of Adam."""
-    max_epochs: Count = 100
-    """Maximum number of passes over the training split."""
-    patience: Count | None = 15
-    """Stop after this many epochs without a lower validation loss; never if None."""
-    weights: Literal["best", "last"] = "best"
-    """Keep the weights with the lowest validation loss (best) or the last ones."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

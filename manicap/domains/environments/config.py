@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any, Literal
 
 from manicap.algorithms.base import PresetName
-from manicap.core.ranges import BatchSize, Count, Lanes, NonNegative, Positive, Seed, component
+from manicap.core.ranges import Count, Lanes, component
 from manicap.domains.environments.evaluation_config import Labels
-from manicap.domains.play.config import beyond_the_paper
-from manicap.domains.run_config import RunConfig, Subject, find_method_for
-from manicap.environments.config import FrameSide, RecordConfig
+from manicap.domains.play.config import PlayRunConfig, beyond_the_paper
+from manicap.domains.run_config import Subject, find_method_for
+from manicap.environments.config import Played, RecordConfig
 from manicap.environments.integrity import open_environment_store
 from manicap.environments.layout import Layout, survey
 from manicap.environments.making import NONE_OWN
@@ -20,7 +20,7 @@ from manicap.play.views import Stack, View
 
 @dataclass(frozen=True, kw_only=True)
 class Environment(Subject):
-    """The play to learn from: of an environment, or recorded before."""
+    """What to play."""
 
     env: str
     """Environment: MiniGrid-DoorKey-8x8-v0, package.module:maker, or the directory of a store."""
@@ -28,62 +28,30 @@ class Environment(Subject):
     """Steps of play to learn from; 80 % of the episodes are for training, 20 % for validation."""
     lanes: Lanes = 8
     """Number of environments played in parallel."""
-    labels: str | None = None
-    """State variables of a step: info (info["labels"]), observation (a vector), or package.module:function of (env,
-    observation, info) that returns a dict. If omitted: info["labels"] where there is one; known are those of MiniGrid
-    and of gymnasium's classic control."""
-    label_names: tuple[str, ...] = ()
-    """With --labels observation: names of its entries."""
-    label_kinds: tuple[str, ...] = ()
-    """Kinds that the type does not tell, such as x:place, door:class, speed:number."""
-    label_categories: tuple[str, ...] = ()
-    """Groups of variables whose scores are averaged, such as x:agent_localization; others are in `state`."""
-    policy: str = "random"
-    """random, package.module:function from an observation to an action, actions:FILE.npy, or sb3:FILE.zip."""
-    frames: str = "render"
-    """What is seen: render, observation (an image), or observation.KEY of a dictionary."""
-    colour: bool = True
-    """Show the encoder red, green and blue; gray otherwise."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Seen(Played, Environment):  # the fields of the last base come first
+    """How it is played, and what the encoder sees of it."""
+
     stack: Stack = 1
     """Show the encoder the last frames of the episode, this many, as channels: velocities are in no single frame."""
-    frame_size: tuple[FrameSide, FrameSide] | None = None
-    """Height and width to which frames are resized, each pixel the mean of the area that it covers."""
-    options: str = "{}"
-    """Keyword arguments of the environment, in JSON."""
-    episode_limit: Count = 1000
-    """Steps after which an episode that has not ended is cut."""
     protocol: Literal["plain"] = "plain"
     """How episodes are split and pairs are drawn."""
     annotation_set: Labels = "recorded"
     """Labels for methods that require them (supervised)."""
 
 
-SHARED = {field.name for field in fields(RecordConfig)} & {field.name for field in fields(Environment)}
+SHARED = ("env", "lanes", *(field.name for field in fields(Played)))
 """Fields of a recording that a run's config has too."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class EnvironmentConfig(RunConfig, Environment):  # the fields of the last base come first
+class EnvironmentConfig(PlayRunConfig, Seen):
     """A run on the frames of an environment."""
 
     domain: str = "environments"
     """Domain."""
-    method: str = "dim-c+"
-    """Method; determines which method-specific flags exist."""
-    seed: Seed = 0
-    """Random seed of the play, the initial weights, the batches and the noise."""
-    batch_size: BatchSize = 64
-    """Samples per step, over all processes."""
-    learning_rate: Positive = 3e-4
-    """Learning rate of Adam."""
-    adam_epsilon: NonNegative = 1e-5
-    """Epsilon of Adam."""
-    max_epochs: Count = 100
-    """Maximum number of passes over the training split."""
-    patience: Count | None = 15
-    """Stop after this many epochs without a lower validation loss; never if None."""
-    weights: Literal["best", "last"] = "best"
-    """Keep the weights with the lowest validation loss (best) or the last ones."""
 
     def problems(self) -> list[str]:
         return [] if self.own_store else self.store_config(self.collect_steps, self.seed, "pretrain").problems()

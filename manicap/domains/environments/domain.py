@@ -1,5 +1,6 @@
 """Environments as a domain: any that gymnasium can make, or a store of frames recorded before."""
 
+import sys
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -16,6 +17,7 @@ from manicap.environments.config import RecordConfig, store_path, with_file_hash
 from manicap.environments.integrity import open_environment_store
 from manicap.environments.recording import record_store
 from manicap.environments.store import EnvironmentStore
+from manicap.nn.encoders import NATURE_KERNELS, fitting_kernels
 from manicap.play.protocol import find_protocol
 from manicap.play.splits import pretrain_splits
 from manicap.play.store import PlayStore
@@ -57,6 +59,20 @@ class EnvironmentDomain(PlayDomain[EnvironmentConfig, EnvironmentEvaluationConfi
                 " (--annotation-set play)"
             )
         return found
+
+    def prepare(
+        self,
+        config: EnvironmentConfig,
+        evaluations: Sequence[EnvironmentEvaluationConfig],
+        data_dir: Path,
+        workers: int | None,
+        quiet: bool,
+    ) -> None:
+        if not quiet and config.settings.encoder == "fitting":
+            _, height, width = config.view.shape
+            network = "nature" if fitting_kernels(height, width) == NATURE_KERNELS else "small"
+            print(f"frames are {config.view}: the network is {network} (choose with --encoder)", file=sys.stderr)
+        super().prepare(config, evaluations, data_dir, workers, quiet)
 
     def training_store(
         self, config: EnvironmentConfig, data_dir: Path, workers: int | None = None, quiet: bool = True

@@ -1,9 +1,12 @@
 """What runs on play have in common."""
 
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
 
 from manicap.algorithms.base import Settings
 from manicap.algorithms.predictors import PairSettings
+from manicap.core.ranges import BatchSize, Count, NonNegative, Positive, Seed
+from manicap.domains.run_config import RunConfig
 from manicap.play.views import View
 
 
@@ -24,6 +27,28 @@ class PlayConfig(Protocol):
     def view(self) -> View:
         """What the encoder sees."""
         ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlayRunConfig(RunConfig):
+    """How to train a method on play; the defaults are those of arXiv 2405.13848, Table 3, and of the 2019 code."""
+
+    method: str = "dim-c+"
+    """Method; determines which method-specific flags exist."""
+    seed: Seed = 0
+    """Random seed of the play, the initial weights, the batches and the noise."""
+    batch_size: BatchSize = 64
+    """Samples per step, over all processes."""
+    learning_rate: Positive = 3e-4
+    """Learning rate of Adam."""
+    adam_epsilon: NonNegative = 1e-5
+    """Epsilon of Adam."""
+    max_epochs: Count = 100
+    """Maximum number of passes over the training split."""
+    patience: Count | None = 15
+    """Stop after this many epochs without a lower validation loss; never if None."""
+    weights: Literal["best", "last"] = "best"
+    """Keep the weights with the lowest validation loss (best) or the last ones."""
 
 
 ON_PAIRS: dict[str, Any] = {

@@ -8,6 +8,8 @@ from torch import Tensor
 
 from manicap.algorithms import find_method
 from manicap.algorithms.base import Batch, MethodContext
+from manicap.algorithms.supervised import NUM_CLASSES
+from manicap.core.errors import UserError
 from manicap.domains.play.config import PlayConfig
 from manicap.domains.play.samples import FrameSamples, FrameSource
 from manicap.domains.samples import SampleOrder
@@ -67,5 +69,11 @@ class StoreData:
     def _label_table(self) -> Tensor:
         """Labels `[N, V]` of every row, for the variables that vary enough."""
         labels = read_labels(self.store, np.arange(len(self.store)), self.config.annotation_set, self.protocol)
-        enough = [column for column in labels.values() if entropy(column) >= self.protocol.min_entropy]
-        return torch.from_numpy(np.stack(enough, 1))
+        enough = {name: column for name, column in labels.items() if entropy(column) >= self.protocol.min_entropy}
+        for name, column in enough.items():
+            if int(column.max()) >= NUM_CLASSES:
+                raise UserError(
+                    f"{self.config.method} tells {NUM_CLASSES} values of a variable apart, and {name} has"
+                    f" {int(column.max()) + 1}: record it as a real number, which is put into bins"
+                )
+        return torch.from_numpy(np.stack(list(enough.values()), 1))

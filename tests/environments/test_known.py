@@ -1,0 +1,58 @@
+"""State variables of environments that are known, compared with what the environment itself shows."""
+
+import gymnasium
+import numpy as np
+import pytest
+
+from manicap.environments.known import OBSERVED, known_labels
+from tests.environments.worlds import Silent
+
+
+def test_a_maze_of_minigrid_is_read_cell_by_cell():
+    import minigrid  # noqa: F401 - registers its environments
+    from minigrid.core.constants import IDX_TO_OBJECT, STATE_TO_IDX
+
+    env = gymnasium.make("MiniGrid-DoorKey-8x8-v0", render_mode="rgb_array")
+    seen = set()
+    for seed in range(3):
+        observation, _ = env.reset(seed=seed)
+        env.action_space.seed(seed)
+        for _ in range(150):
+            found = known_labels(env, observation)
+            base = env.unwrapped
+            cells = base.grid.encode()  # [x, y]: object, colour, state
+            named = np.vectorize(IDX_TO_OBJECT.get)(cells[..., 0])
+            [door] = np.argwhere(named == "door")
+            assert found["door"] == {index: name for name, index in STATE_TO_IDX.items()}[cells[tuple(door)][2]]
+            assert (found["agent_x"], found["agent_y"]) == tuple(base.agent_pos)
+            assert found["direction"] == ("right", "down", "left", "up")[base.agent_dir]
+            keys = np.argwhere(named == "key").tolist()
+            assert [[found["key_x"], found["key_y"]]] == (keys or [list(base.agent_pos)])
+            assert found["carrying"] == ("nothing" if keys else "key")
+            seen |= {found["door"], found["carrying"], found["direction"]}
+            observation, _, ended, cut, _ = env.step(env.action_space.sample())
+            if ended or cut:
+                break
+    assert {"right", "down", "left", "up", "locked", "nothing"} <= seen
+
+
+def test_the_state_of_classic_control_is_its_observation():
+    names = {}
+    for name in ("CartPole-v1", "Pendulum-v1", "MountainCar-v0", "MountainCarContinuous-v0", "Acrobot-v1"):
+        env = gymnasium.make(name)
+        observation, _ = env.reset(seed=0)
+        found = known_labels(env, observation)
+        assert list(found.values()) == pytest.approx(observation.tolist())
+        names[type(env.unwrapped).__name__] = tuple(found)
+    assert names == OBSERVED
+    env = gymnasium.make("Pendulum-v1")
+    observation, _ = env.reset(seed=0)
+    angle, velocity = env.unwrapped.state
+    expected = {"angle_cos": np.cos(angle), "angle_sin": np.sin(angle), "angular_velocity": velocity}
+    assert known_labels(env, observation) == pytest.approx(expected, abs=1e-6)
+
+
+def test_of_others_nothing_is_known():
+    env = Silent()
+    observation, _ = env.reset(seed=0)
+    assert known_labels(env, observation) is None
