@@ -27,7 +27,7 @@ def main(
     for method in methods:
         results += manicap.run(
             method,
-            env="MiniGrid-DoorKey-5x5-v0",
+            env="MiniGrid-DoorKey-8x8-v0",
             frame_size=(64, 64),
             episode_limit=100,
             collect_steps=collect_steps,
@@ -36,7 +36,7 @@ def main(
             data_dir=data_dir,
             runs_dir=runs_dir,
         )
-    print_table("MiniGrid-DoorKey-5x5-v0, 64 x 64", results)
+    print_table("MiniGrid-DoorKey-8x8-v0, 64 x 64", results)
 
 
 if __name__ == "__main__":
