@@ -35,6 +35,7 @@ mutants: $(DEV)
 # Speed and memory, as ratios within one run. Run it alone on the machine.
 bench: $(DEV)
 	$(BIN)/python benchmarks/collect.py
+	$(BIN)/python benchmarks/record.py
 	$(BIN)/python benchmarks/store.py
 	$(BIN)/python benchmarks/pretrain.py
 	$(BIN)/python benchmarks/capacity.py

@@ -19,6 +19,7 @@ def main(
     probe_steps: int = 8_000,
     max_steps: int = 300,
     methods: tuple[str, ...] = ("st-dim", "dim-c+"),
+    probe: str = "ridge",
     data_dir: Path = Path("data"),
     runs_dir: Path = Path("runs"),
 ) -> None:
@@ -26,16 +27,16 @@ def main(
     for method in methods:
         results += manicap.run(
             method,
-            env="MiniGrid-DoorKey-5x5-v0",
+            env="MiniGrid-DoorKey-8x8-v0",
             frame_size=(64, 64),
             episode_limit=100,
             collect_steps=collect_steps,
             max_steps=max_steps,
-            evaluation={"probe_input": "backbone", "probe_steps": probe_steps},
+            evaluation={"probe_input": "backbone", "probe_steps": probe_steps, "probe": probe},
             data_dir=data_dir,
             runs_dir=runs_dir,
         )
-    print_table("MiniGrid-DoorKey-5x5-v0, 64 x 64", results)
+    print_table("MiniGrid-DoorKey-8x8-v0, 64 x 64", results)
 
 
 if __name__ == "__main__":

@@ -65,6 +65,7 @@ def main(
     probe_steps: int = 8_000,
     max_steps: int = 300,
     methods: tuple[str, ...] = ("st-dim", "dim-c+"),
+    probe: str = "ridge",
     data_dir: Path = Path("data"),
     runs_dir: Path = Path("runs"),
 ) -> None:
@@ -78,7 +79,7 @@ def main(
             label_categories=("ball_x:position", "ball_y:position", "velocity_x:velocity", "velocity_y:velocity"),
             collect_steps=collect_steps,
             max_steps=max_steps,
-            evaluation={"probe_input": "backbone", "probe_steps": probe_steps},
+            evaluation={"probe_input": "backbone", "probe_steps": probe_steps, "probe": probe},
             data_dir=data_dir,
             runs_dir=runs_dir,
         )

@@ -23,9 +23,10 @@ def print_table(title: str, results: list[RunResult]) -> None:
         _print_row(variable, metric, *(f"{score:.3f}" for score in scores))
     print()
     for result in results:
-        saved = result.evaluation.saved["untrained"].overall
-        interval = "" if saved.low is None else f" [{saved.low:.2g}, {saved.high:.2g}]"
-        print(f"{result.method}: labels saved {saved}{interval}")
+        if "untrained" in result.evaluation.saved:  # by the ridge probe
+            saved = result.evaluation.saved["untrained"].overall
+            interval = "" if saved.low is None else f" [{saved.low:.2g}, {saved.high:.2g}]"
+            print(f"{result.method}: labels saved {saved}{interval}")
     if evaluation.dropped:
         print(f"hardly varies, and is not scored: {', '.join(evaluation.dropped)}")
 
