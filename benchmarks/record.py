@@ -1,6 +1,6 @@
 """Speed and memory of recording environments, and of training on small colour frames, as ratios within one run.
 
-    python benchmarks/record.py [--steps 20000] [--workers 2]
+    python benchmarks/record.py [--steps 40000] [--workers 2]
 
 The bare loop plays and renders and stores nothing: what the environment alone costs. Run it alone on the machine.
 """
@@ -32,7 +32,7 @@ ATARI, SMALL = (1, 210, 160), (3, 96, 96)
 
 @dataclass(frozen=True)
 class Options:
-    steps: int = 20_000
+    steps: int = 40_000
     rounds: int = 3
     """Recordings, with bare loops before and after each."""
     workers: int = 2
