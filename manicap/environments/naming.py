@@ -35,7 +35,10 @@ def import_path(function: Any) -> str | None:
     module, name = getattr(function, "__module__", None), getattr(function, "__qualname__", None)
     if module is None or name is None or module == "__main__" or "<" in name:
         return None
-    found: Any = sys.modules.get(module) or import_module(module)
+    try:
+        found: Any = sys.modules.get(module) or import_module(module)
+    except ImportError:  # of code that was executed from a text
+        return None
     for part in name.split("."):
         found = getattr(found, part, None)
     return f"{module}:{name}" if found is function else None

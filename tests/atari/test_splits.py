@@ -178,6 +178,6 @@ def test_a_real_store_splits_with_its_counts_adding_up(pong_store):
 
 def test_an_unknown_protocol_lists_the_known():
     with pytest.raises(
-        UserError, match=r"unknown protocol 'fix'; did you mean 'fixed'\? \(2 protocols: fixed, reference\)"
+        UserError, match=r"unknown protocol 'fix'; did you mean 'fixed'\? \(3 protocols: fixed, plain, reference\)"
     ):
         find_protocol("fix")
