@@ -121,7 +121,8 @@ def compare_training(options: Options) -> None:
     best = {name: min(found) for name, found in seconds.items()}
     print(
         f"DIM-C+ step, batch {options.batch_size}, {torch.get_num_threads()} threads:"
-        f" 96 x 96 x 3 {best['small']:.2f} s, 210 x 160 gray {best['atari']:.2f} s; ratio {best['small'] / best['atari']:.2f},"
+        f" 96 x 96 x 3 {best['small']:.2f} s, 210 x 160 gray {best['atari']:.2f} s;"
+        f" ratio {best['small'] / best['atari']:.2f},"
         f" of FLOP {small_flop / atari_flop:.2f} ({small_flop / 1e9:.1f} and {atari_flop / 1e9:.1f} GFLOP)"
     )
 
