@@ -29,7 +29,7 @@ METHOD = "dim-c+"
 LINES = {
     f"{METHOD}, quick": ("#0a6b52", "-", "DIM-C+ as quick trains it"),
     f"{METHOD}, quick, untrained": ("#0a6b52", ":", "untrained, frames as quick sees them"),
-    METHOD: ("#b1581f", "-", "DIM-C+ as published, equal seconds"),
+    METHOD: ("#b1581f", "-", "DIM-C+ as published, nearly equal seconds"),
     f"{METHOD}, untrained": ("#b1581f", ":", "untrained, pixels / 255"),
 }
 """Colour, stroke and name of the curves."""
