@@ -109,6 +109,14 @@ def test_a_store_of_ones_own_is_divided_and_not_recorded_again(place):
     assert abs(len(learned.episodes) / len(store.episodes) - 0.6) < 0.5 / len(store.episodes) + 1e-9
     frame = learned.colour_frames(np.array([5]))
     assert np.array_equal(frame[0], store.colour_frames(learned.source_rows[5]))
+    for part in (learned, probed):
+        some = np.array([7, 3, len(part) - 1])
+        own, whole = part.labelling("recorded"), store.labelling("recorded")
+        for name, labels in own.labels(some).items():
+            assert np.array_equal(labels, whole.labels(part.source_rows[some])[name])
+        expected = np.load(store.path / "labels.npy")["speed"][part.source_rows[some]]
+        np.testing.assert_allclose(own.values(some, ["speed"])[:, 0], expected)
+        assert np.array_equal(part.frames[some], store.frames[part.source_rows[some]])
     before = sorted(place.glob("environments/*/*"))
     places = {"runs_dir": place, "data_dir": place, "execution": QUIET, "evaluation": {"probe": "discriminant"}}
     [found] = manicap.run(store, method="st-dim", **places, **SMALL)

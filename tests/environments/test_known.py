@@ -33,6 +33,13 @@ def test_a_maze_of_minigrid_is_read_cell_by_cell():
             observation, _, ended, cut, _ = env.step(env.action_space.sample())
             if ended or cut:
                 break
+    [door] = [each for each in env.unwrapped.grid.grid if each is not None and each.type == "door"]
+    for door.is_open, door.is_locked, name in [
+        (True, False, "open"),
+        (False, False, "closed"),
+        (False, True, "locked"),
+    ]:
+        assert known_labels(env, observation)["door"] == name
     assert {"right", "down", "left", "up", "locked", "nothing"} <= seen
 
 
