@@ -175,7 +175,7 @@ class ManyClasses(Labelled):
 
 
 class Killer(Walk):
-    """Kills the process that started this one, in the third lane, unless the file is there."""
+    """Kills the process that started this one and this one, in the third lane, unless the file is there."""
 
     made = 0
 
@@ -189,6 +189,7 @@ class Killer(Walk):
         if self.made == 3 and self.steps == 200 and not self.file.exists():
             self.file.touch()
             os.kill(os.getppid(), signal.SIGKILL)
+            os.kill(os.getpid(), signal.SIGKILL)  # else it may finish the lane before it notices
         return super().step(action)
 
 
