@@ -5,7 +5,8 @@
     manicap.run("dim-c+", game="pong")               the whole job: prepare, train, probe, show
     manicap.compare(*runs)                           runs side by side, with intervals
     manicap.diagnose(run)                            rank, spread, heads, capacity; signs of collapse
-    manicap.load(run), manicap.load_encoder(run)     a finished run; its encoder as an `nn.Module`
+    manicap.load(run)                                a trained encoder as an `nn.Module`: of a run or a directory
+    manicap.open_run(run)                            a finished run: its config, its encoder before and after
     manicap.collect(config), manicap.open_store(path)   frames and RAM of a game
     manicap.record(env), manicap.open_environment_store(path)   frames and state of any gymnasium environment
     manicap.record_from(path, name)                  frames recorded elsewhere
@@ -29,9 +30,9 @@ if TYPE_CHECKING:
     from manicap.environments.importing import record_from
     from manicap.environments.integrity import open_environment_store
     from manicap.environments.recording import record
-    from manicap.library import compare, diagnose, evaluate, games, load, methods, pretrain, run
+    from manicap.library import compare, diagnose, evaluate, games, methods, open_run, pretrain, run
     from manicap.losses.capacity import CapacityRegularizer
-    from manicap.train.encoder_files import load_encoder
+    from manicap.pretrained.loading import load
     from manicap.train.setup import Execution
 
 __version__ = "0.1.0"
@@ -48,10 +49,10 @@ _LAZY = {
     "diagnose": "manicap.library",
     "evaluate": "manicap.library",
     "games": "manicap.library",
-    "load": "manicap.library",
-    "load_encoder": "manicap.train.encoder_files",
+    "load": "manicap.pretrained.loading",
     "methods": "manicap.library",
     "open_environment_store": "manicap.environments.integrity",
+    "open_run": "manicap.library",
     "open_store": "manicap.atari.integrity",
     "pretrain": "manicap.library",
     "record": "manicap.environments.recording",
@@ -70,9 +71,9 @@ __all__ = [
     "evaluate",
     "games",
     "load",
-    "load_encoder",
     "methods",
     "open_environment_store",
+    "open_run",
     "open_store",
     "pretrain",
     "record",

@@ -211,7 +211,7 @@ def pretrain(
     """Train an encoder without labels and return the directory of the run. Call again to resume an interrupted run.
 
         run = manicap.pretrain("dim-c+", game="pong", preset="quick", max_steps=200)
-        encoder = manicap.load_encoder(run)
+        encoder = manicap.load(run)
 
     Args:
         learn: A method, or a store to learn from, as `manicap.record` returns it.
@@ -330,10 +330,10 @@ def diagnose(
     return diagnose_run(Path(run), asked, local_directory(data_dir), threads, quiet)
 
 
-def load(run: Path | str) -> FinishedRun:
-    """Open a finished run.
+def open_run(run: Path | str) -> FinishedRun:
+    """Open a finished run: its config, its encoder before and after training, how long it was trained.
 
-        run = manicap.load("runs/pong-dim-c+-s0-1a2b3c4d")
+        run = manicap.open_run("runs/pong-dim-c+-s0-1a2b3c4d")
         run.config, run.encoder(), run.untrained(), run.training.steps
 
     Args:

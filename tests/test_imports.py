@@ -18,6 +18,7 @@ ORDER = [
     "losses",
     "algorithms",
     "domains",
+    "pretrained",
     "train",
     "probing",
     "statistics",

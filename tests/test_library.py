@@ -33,7 +33,7 @@ def write_black_cifar10(folder):
 
 
 def test_everything_that_is_promised_is_there():
-    promised = "evaluate pretrain run compare diagnose load load_encoder collect open_store AtariARI methods games"
+    promised = "evaluate pretrain run compare diagnose load open_run collect open_store AtariARI methods games"
     assert {*promised.split(), "CapacityRegularizer", "UserError"} <= set(manicap.__all__)
     assert set(manicap.__all__) <= set(dir(manicap))
     assert issubclass(manicap.UserError, ValueError)

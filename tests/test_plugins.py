@@ -22,7 +22,7 @@ def test_a_run_with_everything_from_elsewhere(data_dir, tmp_path, capsys):
     [ours] = manicap.run("st-dim", evaluation={**EVALUATION, "probe": "knn"}, **SMALL, **places)
     assert result.evaluation.scores == ours.evaluation.scores
     run_dir = tmp_path / result.config.run_name
-    assert manicap.load_encoder(run_dir).width == 8
+    assert manicap.load(run_dir).num_features == 8
     main(f"evaluate {run_dir} --probe tests.plugins:nearest --probe-steps 640 --data-dir {data_dir}".split())
     assert "nearest probe" in capsys.readouterr().out
     assert RunResult.read(Path(run_dir) / "result.json").evaluation == result.evaluation

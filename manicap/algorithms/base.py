@@ -28,6 +28,7 @@ from manicap.nn.encoders import (
     SmallCNN,
     fitting_kernels,
 )
+from manicap.nn.image_input import ImageView
 from manicap.nn.normalised_input import InputName, NormalisedInput
 
 ProbeInput = Literal["output", "backbone", "local"]
@@ -74,6 +75,8 @@ class MethodContext:
     """Per-channel mean of the data scaled to [0, 1], for image methods; if empty, nothing is subtracted."""
     std: tuple[float, ...] = ()
     """Per-channel standard deviation, likewise; if empty, nothing is divided."""
+    image_view: ImageView | None = None
+    """How images of the dataset are shown to the network; None if they are frames, shown as they are."""
     pixel_statistics: tuple[Tensor, Tensor] | None = field(default=None, compare=False)
     """Mean and deviation of every pixel [C, H, W] of the frames to learn from, in [0, 1], if a method asks for it."""
 

@@ -26,8 +26,8 @@ from manicap.domains.result import RunResult
 from manicap.jobs.probing import probe, result_path
 from manicap.jobs.run import run_job
 from manicap.jobs.same_data import is_of_data
+from manicap.pretrained.encoder_files import read_description
 from manicap.probing.feature_cache import has_features, remove_features
-from manicap.train.encoder_files import read_description
 from manicap.train.setup import Execution
 
 Status = Literal["done", "failed", "busy", "lost"]

@@ -3,15 +3,11 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
-
-import numpy as np
 
 from manicap.bench.cell import measured, read_error
 from manicap.bench.grid import Grid
 from manicap.core.errors import UserError
 from manicap.domains.result import RunResult
-from manicap.jobs.comparison import bounds_of
 from manicap.jobs.differences import differences_from_paper
 from manicap.probing.class_result import ClassEvaluation
 from manicap.statistics.scales import LABELS_SAVED
@@ -113,21 +109,9 @@ def _score(dataset: str, label: str, seed: int, name: str, result: RunResult, ru
         run_name,
         evaluation.probe,
         CLASS_CURVES if isinstance(evaluation, ClassEvaluation) else evaluation.probe,
-        bounds_of(evaluation),
-        _label_curves(evaluation),
+        evaluation.bounds,
+        {name: curve for name, curve in evaluation.label_curves.items() if name in ("encoder", "untrained")},
     )
-
-
-def _label_curves(evaluation: Any) -> dict[str, dict[int, float]]:
-    """Mean over draws and variables. What is worse than knowing nothing counts as 0: one variable whose R2 is far below
-    would hide all others."""
-    found = {}
-    for name in ("encoder", "untrained"):
-        reading = getattr(evaluation, "readings", {}).get(name)
-        if reading is not None:
-            scores = np.nanmean(reading.scores(evaluation.variables), 0).clip(min=0).mean(1)
-            found[name] = dict(zip(reading.counts, scores.tolist(), strict=True))
-    return found
 
 
 def _curve(dataset: str, label: str, seed: int, run_dir: Path) -> Sequence[Curve]:

@@ -81,6 +81,16 @@ class Evaluation:
         """The summary numbers, by which runs are compared."""
         return dict(self.scores.metrics)
 
+    @property
+    def bounds(self) -> dict[str, str]:
+        """Metrics that are only bounds, `at least` or `at most`."""
+        return {}
+
+    @property
+    def label_curves(self) -> dict[str, dict[int, float]]:
+        """Mean score by number of labels, of the encoder and of each floor; empty for a probe without them."""
+        return {}
+
     def add_floor(self, name: str, other: "Evaluation | Scores") -> None:
         """Show `other` beside the scores: an untrained or supervised encoder, probed in the same way."""
         if not isinstance(other, Evaluation):

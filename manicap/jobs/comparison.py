@@ -11,12 +11,11 @@ from manicap.core.config import check_config, from_dict, to_dict
 from manicap.core.errors import UserError
 from manicap.core.results import has_result
 from manicap.domains.base import Domain, find_domain
-from manicap.domains.evaluation import Evaluation, EvaluationConfig
+from manicap.domains.evaluation import EvaluationConfig
 from manicap.domains.result import RunResult
 from manicap.jobs.probing import probe
 from manicap.probing.feature_cache import remove_features
 from manicap.statistics.comparison import Comparison, Measured, check_comparable, compare
-from manicap.train.encoder_files import described_context
 from manicap.train.finished import FinishedRun, require_runs
 
 
@@ -107,21 +106,14 @@ def measured(result: RunResult) -> Measured:
             "probe": evaluation.probe,
             "probe options": evaluation.probe_options,
         },
-        bounds=bounds_of(evaluation),
+        bounds=evaluation.bounds,
     )
-
-
-def bounds_of(evaluation: Evaluation) -> dict[str, str]:
-    """Metrics whose score is only a bound, `at least` or `at most`: labels saved, if the floor's curve ends early."""
-    saved = getattr(evaluation, "saved", {}).get("untrained")
-    return {"labels_saved": saved.overall.bound} if saved is not None and saved.overall.bound else {}
 
 
 def _planned(run: FinishedRun, evaluation: EvaluationConfig) -> Measured:
     """What is known about a result before it is measured."""
     config = run.config
-    context = described_context(run.description)
-    width = feature_width(config.method, config.settings, evaluation.probe_input, context)
+    width = feature_width(config.method, config.settings, evaluation.probe_input, run.context)
     seen = getattr(evaluation, "width", None) or width
     if seen > width:
         raise UserError(f"width must be at most the {width} features of {config.method}, got {seen}")

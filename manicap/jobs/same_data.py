@@ -11,7 +11,7 @@ from manicap.domains.base import find_domain
 from manicap.domains.evaluation import EvaluationConfig
 from manicap.domains.result import RunResult
 from manicap.domains.run_config import RunConfig
-from manicap.train.encoder_files import read_description
+from manicap.pretrained.encoder_files import read_description
 
 
 def is_of_data(result: RunResult, config: RunConfig, evaluation: EvaluationConfig, data_dir: Path) -> bool:

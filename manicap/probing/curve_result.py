@@ -59,6 +59,22 @@ class CurveEvaluation(Evaluation, ABC):
             found = {"labels_saved": saved[UNTRAINED].overall.factor, **found}
         return found
 
+    @property
+    def bounds(self) -> dict[str, str]:
+        """Labels saved, if the floor's curve ends early."""
+        saved = self.saved.get(UNTRAINED)
+        return {"labels_saved": saved.overall.bound} if saved is not None and saved.overall.bound else {}
+
+    @property
+    def label_curves(self) -> dict[str, dict[int, float]]:
+        """Means over draws and variables. What is worse than knowing nothing counts as 0: one variable whose R2 is far
+        below would hide all others."""
+        found = {}
+        for name, reading in self.readings.items():
+            scores = np.nanmean(reading.scores(self.variables), 0).clip(min=0).mean(1)
+            found[name] = dict(zip(reading.counts, scores.tolist(), strict=True))
+        return found
+
     def to_dict(self) -> dict[str, Any]:
         return super().to_dict() | {"readings": {name: each.to_dict() for name, each in self.readings.items()}}
 

@@ -1,24 +1,20 @@
 """A finished run, opened: its config and its encoder's description, each read once."""
 
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from manicap.algorithms.base import Method, ProbeInput
+from manicap.algorithms.base import Method, MethodContext, ProbeInput
 from manicap.core.config import config_hash
 from manicap.core.errors import UserError
 from manicap.domains.result import TrainingFacts
 from manicap.domains.run_config import RunConfig
+from manicap.pretrained.card import training_card
+from manicap.pretrained.encoder import PretrainedEncoder
+from manicap.pretrained.encoder_files import WeightsName, read_description, read_encoder, read_trained_method
+from manicap.pretrained.network import described_context, empty_method
 from manicap.train.config_file import read_run_config
-from manicap.train.encoder_files import (
-    FrozenEncoder,
-    WeightsName,
-    described_context,
-    empty_method,
-    read_description,
-    read_encoder,
-    read_trained_method,
-)
 from manicap.train.setup import build_method
 
 
@@ -43,14 +39,22 @@ class FinishedRun:
         facts = {key: self.description[key] for key in ("steps", "epochs", "best_epoch", "weights")}
         return TrainingFacts(**facts, precision=str(self.description["identity"]["precision"]).removeprefix("torch."))
 
-    def encoder(self, probe_input: ProbeInput = "output", weights: WeightsName = "chosen") -> FrozenEncoder:
-        return read_encoder(self.run_dir, self.description, probe_input, weights)
+    @property
+    def context(self) -> MethodContext:
+        """What the method knew about its data."""
+        return described_context(self.description, f"{self.run_dir}/encoder.json")
 
-    def untrained(self, probe_input: ProbeInput = "output") -> FrozenEncoder:
+    def encoder(self, layer: ProbeInput = "output", weights: WeightsName = "chosen") -> PretrainedEncoder:
+        """The encoder as `manicap.load` returns it, before its scores are known."""
+        card = training_card(self.description, self.config)
+        return read_encoder(self.run_dir, self.description, layer, weights, card)
+
+    def untrained(self, layer: ProbeInput = "output") -> PretrainedEncoder:
         """The run's own network with its initial weights; it sees frames as the trained one does."""
-        method = build_method(self.config, described_context(self.description))
-        method.encoder.see_as(self.encoder(probe_input).method.encoder)
-        return FrozenEncoder(method, probe_input, f"untrained-{config_hash(self.config)}-{probe_input}")
+        method = build_method(self.config, self.context)
+        method.encoder.see_as(self.encoder(layer).method.encoder)
+        card = replace(training_card(self.description, self.config), steps=0, epochs=0, weights="initial")
+        return PretrainedEncoder(method, layer, f"untrained-{config_hash(self.config)}-{layer}", card)
 
     def trained_method(self) -> Method | None:
         """The method after its last step, with its training parts; None if they were not saved."""
@@ -58,7 +62,7 @@ class FinishedRun:
 
     def empty_method(self) -> Method:
         """The method as shapes without weights."""
-        return empty_method(self.run_dir, self.description)
+        return empty_method(self.description, f"{self.run_dir}/encoder.json")
 
 
 def require_runs(run_dirs: tuple[Path, ...]) -> None:

@@ -28,12 +28,13 @@ from manicap.domains.base import Check, find_domain
 from manicap.domains.run_config import RunConfig
 from manicap.domains.samples import Rows
 from manicap.losses.gather import mean_over_processes
+from manicap.pretrained.encoder_files import save_encoder, verify_encoder
+from manicap.pretrained.weights import inference_state
 from manicap.train.batches import Batches
 from manicap.train.checkpoint import CheckpointStore
 from manicap.train.claim import CHECKPOINTS, adopt_config, claimed_run, clear_leavings, is_finished, print_line
 from manicap.train.device import choose_device
 from manicap.train.distributed import Processes, join_processes
-from manicap.train.encoder_files import inference_state, save_encoder, verify_encoder
 from manicap.train.identity import cpu_model
 from manicap.train.logs import DIAGNOSTICS, METRICS, LogFile, Written
 from manicap.train.non_finite import NonFiniteCount

@@ -11,6 +11,7 @@ import torch
 from PIL import Image
 
 import manicap
+from manicap import load
 from manicap.algorithms import METHODS
 from manicap.algorithms.base import Batch, MethodContext
 from manicap.atari.collect import collect
@@ -23,7 +24,6 @@ from manicap.play.pictures import resize_by_area
 from manicap.play.views import View, stacked_rows
 from manicap.probing.play_bench import PlayBench
 from manicap.report.pages import write_page
-from manicap.train.encoder_files import load_encoder
 from manicap.train.setup import Execution
 from tests.algorithms.small import TRAINED, small_config, small_settings
 
@@ -116,7 +116,7 @@ def test_a_run_in_colour_with_stacks_trains_and_is_probed_as_it_was_trained(data
     config = small_config("st-dim", colour=True, stack=2, max_steps=2)
     evaluation, execution = AtariEvaluationConfig(probe_steps=640, probe="knn"), Execution(threads=1, quiet=True)
     [run] = run_job(config, evaluation, (0,), execution, tmp_path, data_dir)
-    encoder = load_encoder(run)
+    encoder = load(run)
     assert encoder.method.encoder.channels == 6
     result = json.loads((run / "result.json").read_bytes())
     assert result["evaluation"]["view"] == "colour, 2 frames"

@@ -97,7 +97,7 @@ def test_the_same_run_is_probed_diagnosed_and_compared_as_games_are(result, run_
 
 
 def test_an_encoder_is_loaded_for_frames_of_the_environment(run_dir):
-    encoder = manicap.load_encoder(run_dir)
+    encoder = manicap.load(run_dir)
     assert encoder(torch.zeros(2, 3, 48, 64, dtype=torch.uint8)).shape == (2, 8)
 
 
@@ -140,7 +140,7 @@ def test_a_stack_shows_what_no_single_frame_does(place):
         evaluation={"probe_steps": 400, "probe": "discriminant"},
     )
     assert found.evaluation.view == "gray, 2 frames, 48 x 64"
-    assert manicap.load_encoder(place / found.config.run_name)(torch.zeros(1, 2, 48, 64, dtype=torch.uint8)).ndim == 2
+    assert manicap.load(place / found.config.run_name)(torch.zeros(1, 2, 48, 64, dtype=torch.uint8)).ndim == 2
 
 
 @pytest.mark.parametrize("name", ATARI)
@@ -150,7 +150,7 @@ def test_every_method_on_frames_learns_from_it(name, place):
     values = SMALL | {"max_steps": 2} | small
     values = {key: value for key, value in values.items() if key != "units" or "units" in own}
     run = manicap.pretrain(name, env=WALK, runs_dir=place / "all", data_dir=place, execution=QUIET, **values)
-    features = manicap.load_encoder(run)(torch.zeros(2, 3, 48, 64, dtype=torch.uint8))
+    features = manicap.load(run)(torch.zeros(2, 3, 48, 64, dtype=torch.uint8))
     assert len(features) == 2
     assert torch.isfinite(features).all()
 

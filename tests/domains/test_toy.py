@@ -54,7 +54,7 @@ def test_compare_evaluate_and_diagnose_know_it(results, capsys):
     main(["evaluate", runs[0], "--nearest", "1", "--plugin", NAME])
     assert "gray: protocol toy" in capsys.readouterr().out
     assert manicap.diagnose(runs[0]).measures["effective_rank"] > 1
-    features = manicap.load_encoder(runs[0])(torch.from_numpy(pictures()).float())
+    features = manicap.load(runs[0])(torch.from_numpy(pictures()).float())
     assert features.shape == (20, 64)  # 8 x 8: the last of four stages
 
 

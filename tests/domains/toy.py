@@ -116,7 +116,7 @@ class Toy(Domain):
             protocol="toy",
             probe="knn",
             probe_options={"k": probed.evaluation.nearest},
-            width=probed.encoder.width,
+            width=probed.encoder.num_features,
             seed=probed.config.seed,
             store="20 gray pictures",
             encoder=probed.fingerprint,

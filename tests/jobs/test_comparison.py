@@ -10,7 +10,7 @@ from manicap.cli.main import main
 from manicap.core.errors import UserError
 from manicap.domains.atari.evaluation_config import AtariEvaluationConfig
 from manicap.domains.result import RunResult
-from manicap.jobs.comparison import bounds_of, measured
+from manicap.jobs.comparison import measured
 from manicap.jobs.probing import probe
 from manicap.jobs.run import run_job
 from manicap.statistics.comparison import compare
@@ -63,8 +63,8 @@ def test_results_of_two_probes_are_refused_together(run, data_dir):
 def test_bounds_are_those_of_the_untrained_floor(run):
     evaluation = RunResult.read(run / "result.json").evaluation
     # A curve reaches its own score where it is: no bound.
-    assert bounds_of(evaluation) == {}
+    assert evaluation.bounds == {}
     curve = evaluation.readings["untrained"]
     low = {name: tuple(tuple(-1.0 for _ in draw) for draw in found) for name, found in curve.curves.items()}
     evaluation.readings["untrained"] = replace(curve, curves=low)
-    assert bounds_of(evaluation) == {"labels_saved": "at least"}
+    assert evaluation.bounds == {"labels_saved": "at least"}

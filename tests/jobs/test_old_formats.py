@@ -28,7 +28,7 @@ def test_a_config_that_names_no_domain(run_dir):
     path = run_dir / "config.toml"
     path.write_text("".join(line for line in path.read_text().splitlines(True) if not line.startswith("domain")))
     with pytest.raises(manicap.UserError, match=r"config\.toml names no domain: .*; train the run again"):
-        manicap.load(run_dir)
+        manicap.open_run(run_dir)
 
 
 @pytest.mark.parametrize("name", ["encoder.json", "run.json"])
@@ -37,7 +37,7 @@ def test_files_of_another_format(name, run_dir):
     values.pop("checksum")
     write_sealed(run_dir / name, {**values, "format": values["format"] - 1})
     with pytest.raises(manicap.UserError, match=r"format .*(train the run again|remove the run's directory)"):
-        manicap.load(run_dir)
+        manicap.open_run(run_dir)
 
 
 def test_a_result_of_another_format_is_measured_again_or_refused(run_dir, data_dir, capsys):

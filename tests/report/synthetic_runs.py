@@ -6,10 +6,10 @@ from manicap.core.config import config_hash, to_dict
 from manicap.core.sealed import write_sealed
 from manicap.core.seeding import numpy_generator
 from manicap.domains.result import RunResult, TrainingFacts
+from manicap.pretrained.encoder_files import FORMAT
 from manicap.probing.class_result import ClassEvaluation, ClassScores
 from manicap.probing.metrics import Score, Scores
 from manicap.probing.state_result import StateEvaluation
-from manicap.train.encoder_files import FORMAT
 from manicap.train.logs import METRICS, LogFile
 from manicap.train.record import RunRecord
 

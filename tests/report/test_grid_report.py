@@ -15,6 +15,7 @@ from manicap.bench.scores import Curve, gather_scores
 from manicap.core.config import config_hash, to_dict
 from manicap.core.sealed import write_sealed
 from manicap.domains.result import RunResult, TrainingFacts
+from manicap.pretrained.encoder_files import FORMAT
 from manicap.probing.metrics import Score, Scores
 from manicap.probing.reading import Reading
 from manicap.probing.state_result import StateEvaluation
@@ -25,7 +26,6 @@ from manicap.report.grid_summary import Summary, summaries
 from manicap.report.grid_tables import latex, markdown, runs_csv, table_csv
 from manicap.report.names import slug, unique
 from manicap.statistics.estimates import Interval
-from manicap.train.encoder_files import FORMAT
 from manicap.train.logs import METRICS, LogFile
 from manicap.train.record import RunRecord
 from tests.report.synthetic_runs import write_synthetic_run

@@ -30,7 +30,7 @@ def frames():
 
 
 def test_a_run_tells_its_config_and_how_far_it_was_trained(run_dir):
-    run = manicap.load(run_dir)
+    run = manicap.open_run(run_dir)
     assert run.config == CONFIG
     assert (run.training.steps, run.training.weights, run.training.precision) == (2, "best", "float32")
 
@@ -42,7 +42,7 @@ def test_the_untrained_network_has_the_weights_that_the_run_began_with(run_dir, 
         assert torch.equal(untrained(frames), method.represent(frames, probe_input))
         trained = FinishedRun(run_dir).encoder(probe_input)
         assert not torch.equal(untrained(frames), trained(frames))
-        assert torch.equal(trained(frames), manicap.load_encoder(run_dir, probe_input)(frames))
+        assert torch.equal(trained(frames), manicap.load(run_dir, probe_input)(frames))
         assert untrained.fingerprint != trained.fingerprint
 
 
@@ -64,7 +64,7 @@ def test_what_is_no_finished_run_is_told(run_dir, tmp_path):
     with pytest.raises(UserError, match=f"not a finished run: {tmp_path}, nowhere"):
         require_runs((run_dir, tmp_path, Path("nowhere")))
     with pytest.raises(UserError, match=r"config\.toml"):
-        manicap.load(tmp_path)
+        manicap.open_run(tmp_path)
     (tmp_path / "config.toml").write_text((run_dir / "config.toml").read_text())
     with pytest.raises(UserError, match=r"has no encoder\.json: finish the run with 'manicap resume"):
-        manicap.load(tmp_path)
+        manicap.open_run(tmp_path)

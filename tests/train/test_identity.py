@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from manicap.core.errors import Failure, UserError
-from manicap.train.encoder_files import read_description
+from manicap.pretrained.encoder_files import read_description
 from manicap.train.identity import processor_identity
 from manicap.train.loop import Run
 from tests.algorithms.small import small_config

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+from manicap import load
 from manicap.algorithms.simclr import SimCLR
 from manicap.core.config import config_problems, write_toml
 from manicap.core.errors import UserError
@@ -18,7 +19,6 @@ from manicap.domains.images.data import ImageData, image_context, open_split
 from manicap.domains.images.features import ImageEncoder
 from manicap.images.views import make_views, normalise
 from manicap.train.config_file import read_run_config
-from manicap.train.encoder_files import load_encoder
 from manicap.train.loop import pretrain
 from manicap.train.setup import build_method
 from tests.image_folder import small_image_config
@@ -107,8 +107,8 @@ def test_without_checks_the_last_weights_are_kept_and_nothing_is_validated(image
     assert read_metrics(tmp_path / "run", "val") == read_metrics(tmp_path / "run", "check") == []
     files = result_bytes(tmp_path / "run")
     assert files["encoder.safetensors"] == files["encoder-last.safetensors"]
-    encoder = load_encoder(tmp_path / "run")
-    assert encoder.width == 64  # 8 times the width of the first stage
+    encoder = load(tmp_path / "run")
+    assert encoder.num_features == 64  # 8 times the width of the first stage
     assert encoder(torch.zeros(2, 3, 16, 16, dtype=torch.uint8)).shape == (2, 64)
 
 

@@ -4,10 +4,10 @@ import math
 import pytest
 import torch
 
+from manicap import load
 from manicap.core.errors import Failure, UserError
 from manicap.train.checkpoint import CheckpointStore
 from manicap.train.device import choose_device, choose_precision, cpu_survives_bfloat16
-from manicap.train.encoder_files import load_encoder
 from manicap.train.loop import Run, pretrain
 from manicap.train.record import describe_differences
 from manicap.train.setup import Execution
@@ -71,12 +71,12 @@ def test_the_chosen_weights_are_those_of_the_best_validation(data_dir, tmp_path)
 def test_a_saved_encoder_represents_as_the_method_did(data_dir, tmp_path):
     for name in ("dim-ua", "dim-c+", "random-cnn", "majority"):
         run_to_end(small_config(name, max_steps=2), tmp_path / name, data_dir)
-        encoder = load_encoder(tmp_path / name, weights="last")
-        assert encoder.width == {"dim-ua": 8, "dim-c+": 3456, "random-cnn": 8, "majority": 1}[name]
+        encoder = load(tmp_path / name, weights="last")
+        assert encoder.num_features == {"dim-ua": 8, "dim-c+": 3456, "random-cnn": 8, "majority": 1}[name]
         frames = torch.randint(0, 256, (3, 1, 210, 160), dtype=torch.uint8, generator=torch.Generator().manual_seed(0))
-        assert encoder(frames).shape == (3, encoder.width)
+        assert encoder(frames).shape == (3, encoder.num_features)
         assert not encoder.training
-    assert load_encoder(tmp_path / "dim-ua", "backbone").width == 3456
+    assert load(tmp_path / "dim-ua", "backbone").num_features == 3456
 
 
 def test_a_damaged_encoder_is_refused(data_dir, tmp_path):
@@ -85,9 +85,9 @@ def test_a_damaged_encoder_is_refused(data_dir, tmp_path):
     content[-5] ^= 1
     (tmp_path / "run" / "encoder.safetensors").write_bytes(content)
     with pytest.raises(UserError, match="its sha256 differs"):
-        load_encoder(tmp_path / "run")
+        load(tmp_path / "run")
     with pytest.raises(UserError, match="has no encoder.json"):
-        load_encoder(tmp_path)
+        load(tmp_path)
 
 
 def poison(monkeypatch, at_step, what):

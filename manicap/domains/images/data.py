@@ -18,6 +18,7 @@ from manicap.images.dataset import ImageDataset, Split
 from manicap.images.recipes import Recipe
 from manicap.images.selection import open_images
 from manicap.images.views import make_views, normalise
+from manicap.nn.image_input import ImageView
 from manicap.train.device import noise_generator
 
 
@@ -51,8 +52,7 @@ def open_split(config: ImageConfig, split: Split, data_dir: Path, quiet: bool = 
 
 
 def image_context(dataset: ImageDataset, recipe: Recipe) -> MethodContext:
-    """The size that a network sees: that of the recipe's views, or that of the images."""
+    """The size that a network sees, that of the recipe's views or that of the images, and how it gets there."""
     channels, height, width = dataset.images.shape[1:]
-    if recipe.output_size is not None:
-        height = width = recipe.output_size
-    return MethodContext((channels, height, width), mean=dataset.mean, std=dataset.std)
+    view = ImageView.of((channels, height, width), recipe, dataset.mean, dataset.std)
+    return MethodContext(view.shape, mean=dataset.mean, std=dataset.std, image_view=view)

@@ -21,13 +21,13 @@ from manicap.domains.play.evaluation_config import PlayEvaluationConfig
 from manicap.play.protocol import find_protocol
 from manicap.play.splits import probe_splits
 from manicap.play.store import PlayStore
+from manicap.pretrained.encoder import PretrainedEncoder
 from manicap.probing.encoders import FrameEncoder
 from manicap.probing.features import Features, extract_features
 from manicap.probing.pixels import PIXELS
 from manicap.probing.play_bench import Extraction, Floor, PlayBench
 from manicap.probing.probes import WITH_PIXELS
 from manicap.probing.state_result import StateEvaluation
-from manicap.train.encoder_files import FrozenEncoder
 from manicap.train.finished import FinishedRun
 
 
@@ -112,7 +112,7 @@ class PlayDomain(Domain[Config, Probing]):
         return diagnose_play(run, config, measured_on, store, self._rules(config), quiet)
 
     def test_features(
-        self, config: Any, encoder: FrozenEncoder, probe_steps: int, data_dir: Path, quiet: bool
+        self, config: Any, encoder: PretrainedEncoder, probe_steps: int, data_dir: Path, quiet: bool
     ) -> Features:
         store = self._probe_play(config, probe_steps, data_dir, quiet)
         rows = probe_splits(store, self._rules(config), config.annotation_set, config.seed).test.rows

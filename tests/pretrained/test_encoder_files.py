@@ -9,10 +9,10 @@ import pytest
 import safetensors.torch
 import torch
 
-from manicap import load_encoder
+from manicap import load
 from manicap.core.errors import UserError
 from manicap.core.sealed import read_sealed, write_sealed
-from manicap.train.encoder_files import write_weights
+from manicap.pretrained.weights import write_weights
 from manicap.train.finished import FinishedRun
 from tests.algorithms.small import small_config
 from tests.train.runner import run_to_end
@@ -39,7 +39,7 @@ def frames():
     ("name", "weights"), [("dim-c+", ENCODER_WEIGHTS), ("dim-ua", ENCODER_WEIGHTS + CHARTS_WEIGHTS)]
 )
 def test_an_encoder_has_exactly_its_own_weights(name, weights, runs):
-    encoder = load_encoder(runs / name)
+    encoder = load(runs / name)
     assert sum(parameter.numel() for parameter in encoder.parameters()) == weights
     state = encoder.state_dict()
     assert sum(value.numel() for value in state.values()) == weights
@@ -49,7 +49,7 @@ def test_an_encoder_has_exactly_its_own_weights(name, weights, runs):
 
 @pytest.mark.parametrize("name", ["dim-c+", "dim-ua"])
 def test_an_encoder_is_moved_copied_saved_and_loaded_as_any_module(name, runs, frames):
-    encoder = load_encoder(runs / name)
+    encoder = load(runs / name)
     expected = encoder(frames)
     buffer = io.BytesIO()
     torch.save(encoder, buffer)
@@ -71,7 +71,7 @@ def test_an_encoder_is_moved_copied_saved_and_loaded_as_any_module(name, runs, f
 
 
 def test_an_encoder_can_be_finetuned_and_exported(runs, frames):
-    encoder = load_encoder(runs / "dim-ua").requires_grad_(True)
+    encoder = load(runs / "dim-ua").requires_grad_(True)
     encoder(frames).sum().backward()
     # The chart that no frame is a member of, and the choice among them, get no gradient; the convolutions do.
     assert all(parameter.grad.abs().sum() > 0 for parameter in encoder.method.encoder.parameters())
@@ -112,7 +112,7 @@ def changed_run(runs, tmp_path, change):
 )
 def test_weights_that_do_not_fit_are_named_and_refused(change, words, runs, tmp_path):
     with pytest.raises(UserError, match=words):
-        load_encoder(changed_run(runs, tmp_path, change))
+        load(changed_run(runs, tmp_path, change))
 
 
 @pytest.mark.parametrize("name", ["encoder.json", "encoder.safetensors", "encoder-last.safetensors"])
@@ -129,19 +129,19 @@ def test_a_damaged_finished_run_is_told_by_the_same_call(name, damage, runs, dat
         path.write_bytes({"flipped": content, "truncated": content[:-9], "empty": b""}[damage])
     if name == "encoder.json" and damage == "missing":
         with pytest.raises(UserError, match="has no encoder.json: finish the run with 'manicap resume"):
-            load_encoder(run_dir)
+            load(run_dir)
         return
     with pytest.raises(UserError, match=rf"{name} .*; train the run again"):
         run_to_end(small_config("dim-c+", max_steps=2), run_dir, data_dir)
     with pytest.raises(UserError, match=rf"{name} .*; train the run again|cannot read .*{name}.*"):
-        load_encoder(run_dir, weights="last" if "last" in name else "chosen")
+        load(run_dir, weights="last" if "last" in name else "chosen")
 
 
 def test_the_training_parts_are_kept_without_the_optimizer(runs):
     run_dir = runs / "dim-c+"
     method = FinishedRun(run_dir).trained_method()
     assert {value.device.type for value in method.state_dict().values()} == {"cpu"}
-    last = load_encoder(run_dir, weights="last").method.encoder.state_dict()
+    last = load(run_dir, weights="last").method.encoder.state_dict()
     assert all(torch.equal(value, last[name]) for name, value in method.encoder.state_dict().items())
     # Every weight once: neither a checkpoint nor moments of Adam. Headers of safetensors are a few kilobytes.
     kept = sum(parameter.numel() for parameter in method.state_dict().values()) - ENCODER_WEIGHTS

@@ -1,0 +1,53 @@
+"""The network of an encoder as plain values: what to build before its weights are loaded."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from manicap.algorithms import find_method
+from manicap.algorithms.base import Method, MethodContext, Settings
+from manicap.core.config import from_dict, to_dict
+from manicap.core.errors import UserError
+from manicap.core.ranges import Side
+from manicap.nn.image_input import Channels, ImageView
+
+
+def describe_network(method: str, settings: Settings, context: MethodContext) -> dict[str, Any]:
+    """Values for JSON; the inverse of `empty_method`."""
+    described: dict[str, Any] = {
+        "method": method,
+        "settings": to_dict(settings),
+        "input_shape": list(context.input_shape),
+        "num_variables": context.num_variables,
+    }
+    if context.image_view is not None:
+        described["image_view"] = to_dict(context.image_view)
+    return described
+
+
+def empty_method(description: Mapping[str, Any], source: str) -> Method:
+    """The method with its training parts, as shapes without weights: it takes no memory."""
+    method_type = find_method(description["method"])
+    settings = from_dict(method_type.settings_type, description["settings"], source=source)
+    context = described_context(description, source)
+    try:
+        with torch.device("meta"):
+            return method_type(settings, context)
+    except ValueError as error:  # of a network that cannot see frames of this size
+        raise UserError(f"{source} describes no network: {error}") from None
+
+
+def described_context(description: Mapping[str, Any], source: str) -> MethodContext:
+    shape = from_dict(_Shape, {"input_shape": description["input_shape"]}, source).input_shape
+    view = description.get("image_view")
+    found = None if view is None else from_dict(ImageView, view, source)
+    if found is not None and found.shape != shape:
+        raise UserError(f"{source}: an image_view of {list(found.shape)} does not fit input_shape {list(shape)}")
+    return MethodContext(shape, description["num_variables"], image_view=found)
+
+
+@dataclass(frozen=True)
+class _Shape:
+    input_shape: tuple[Channels, Side, Side]
