@@ -45,7 +45,7 @@ def test_sums_beyond_float32_are_exact():
     assert resize_by_area(frame, 1, 1) == 127
 
 
-@pytest.mark.parametrize("shape", [(40, 60), (40, 60, 3), (41, 53, 3)])
+@pytest.mark.parametrize("shape", [(40, 60), (40, 60, 3), (41, 53, 3), (40, 64), (40, 64, 3), (40, 56, 3)])
 def test_what_changes_is_resized_as_a_whole_frame_would_be(shape):
     rng, resize = np.random.default_rng(RNG_SEED), AreaResizer(16, 24)
     frame = rng.integers(0, 256, shape, dtype=np.uint8)
@@ -54,6 +54,25 @@ def test_what_changes_is_resized_as_a_whole_frame_would_be(shape):
         assert np.array_equal(resize(frame), whole), step
         y, x, height, width = rng.integers(0, (30, 40, 12, 16))
         frame[y : y + height, x : x + width] = rng.integers(0, 256, shape[2:], dtype=np.uint8)  # in place, as some do
+
+
+@pytest.mark.parametrize("column", range(16))
+def test_one_changed_byte_is_seen_wherever_it_is(column):
+    # 48 bytes per row: six words of eight, whose edges are not those of pixels.
+    resize, frame = AreaResizer(8, 16), np.zeros((8, 16, 3), np.uint8)
+    resize(frame)
+    for channel in range(3):
+        changed = frame.copy()
+        changed[5, column, channel] = 200
+        assert np.array_equal(resize(changed), changed), channel
+        assert not resize(frame).any()
+
+
+def test_frames_that_are_views_of_another_array_are_resized_as_their_copies():
+    whole = np.random.default_rng(RNG_SEED).integers(0, 256, (2, 64, 40, 3), dtype=np.uint8)
+    resize = AreaResizer(16, 24)
+    for frame in whole.swapaxes(1, 2)[:, ::-1]:  # as pygame's pixels are: columns first
+        assert np.array_equal(resize(frame), AreaResizer(16, 24)(frame.copy()))
 
 
 def test_a_resized_frame_is_not_changed_by_the_next():
