@@ -8,7 +8,7 @@ as places and numbers are: everything follows from one Gram matrix, whatever the
 """
 
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,7 +45,7 @@ class DiscriminantProbes:
     def fit(self, train: ProbeData, val: ProbeData | None = None) -> Self:
         """Set `regression_` and `exact_`. `val` is not used: its labels would not be counted."""
         self.standardisation_ = Standardisation.of(train.features)
-        targets = Targets(train.labels, self.seed, "exact values", train.values)
+        self.targets_ = targets = Targets(train.labels, self.seed, "exact values", train.values)
         frames = LabelledFrames(train, self.standardisation_, targets, self.seed)
         sums = some = None
         if frames.are_many(len(frames)):
@@ -65,13 +65,13 @@ class DiscriminantProbes:
         """The most likely exact values [n, V]."""
         return self.decode(features)[0]
 
-    def decode(self, features: Features) -> tuple[Labels, NDArray[np.float32]]:
+    def decode(self, features: Features) -> tuple[Labels, NDArray[np.floating[Any]]]:
         """The most likely exact values [n, V], and places and numbers as regressed [n, V], NaN for names."""
         exact = np.zeros((len(features), len(self.exact_.columns)), self._dtype)
-        numbers = np.full(exact.shape, np.nan, np.float32)
+        numbers = np.full(exact.shape, np.nan, self.targets_.origin.dtype)
         for start in range(0, len(features), ROWS):
             piece = slice(start, start + ROWS)
             fitted = self.regression_(self.standardisation_(features[piece]))
-            numbers[piece, self.ordinal_] = fitted[:, self.ordinal_].numpy()
+            numbers[piece, self.ordinal_] = self.targets_.in_own_units(fitted)[:, self.ordinal_]
             exact[piece] = self.exact_.predict(fitted)
         return exact, numbers

@@ -5,7 +5,7 @@ random, as a control (arXiv 1909.03368): a probe that reads these too does not r
 """
 
 from collections.abc import Iterator
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -37,9 +37,18 @@ class Targets:
     def __init__(
         self, labels: Labels, seed: int, wanted: Wanted = "controls", numbers: NDArray[np.float64] | None = None
     ) -> None:
-        """`numbers` [n, V] are regressed in the place of the labels."""
+        """`numbers` [n, V] are regressed in the place of the labels, standardised.
+
+        In float64: float32 could not tell 1,000,000.001 from 1,000,000, and has no squares of 1e-27 and 1e20.
+        """
         self.wanted, self.labels = wanted, labels.astype(np.int64)
-        self.numbers = self.labels if numbers is None else numbers
+        self.numbers: NDArray[Any] = self.labels if numbers is None else numbers
+        self.origin: Any = np.float32(0)
+        self.unit: Any = np.float32(1)
+        """Numbers in their own units are fitted ones times `unit` plus `origin`."""
+        if numbers is not None:
+            deviation = numbers.std(0)
+            self.origin, self.unit = numbers.mean(0), np.where(deviation > 0, deviation, 1)
         self.values = [np.unique(column) for column in self.labels.T]
         rng = numpy_generator(seed, "control labels")
         self._exchanged = [rng.permutation(found) for found in self.values]
@@ -55,12 +64,20 @@ class Targets:
 
     def columns(self, rows: Indices) -> Tensor:
         chosen = self.labels[rows]
-        parts = [self.numbers[rows]]
+        parts = [self.standardised(self.numbers[rows])]
         if self.wanted != "numbers":
             parts += [chosen[:, v, None] == found for v, found in enumerate(self.values)]
         if self.wanted == "controls":
             parts.append(self.control(chosen))
         return torch.from_numpy(np.concatenate(parts, 1).astype(np.float32))
+
+    def standardised(self, numbers: NDArray[Any]) -> NDArray[Any]:
+        """As they are fitted."""
+        return np.asarray((numbers - self.origin) / self.unit)
+
+    def in_own_units(self, fitted: Tensor) -> NDArray[Any]:
+        """Numbers [n, V] from fitted targets [n, T]: float32 if labels were regressed."""
+        return np.asarray(fitted[:, : self.numbers.shape[1]].numpy() * self.unit + self.origin)
 
     def control(self, labels: Labels) -> NDArray[np.int64]:
         """Labels with their values exchanged; a value that never occurs in training stays."""

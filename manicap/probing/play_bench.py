@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -50,7 +50,7 @@ class Outcome(NamedTuple):
 
     decoded: Labels
     """Exact values of every test frame [n, V]."""
-    numbers: NDArray[np.float32] | None = None
+    numbers: NDArray[np.floating[Any]] | None = None
     """Places and numbers as regressed [n, V], for a probe that regresses them."""
     reading: Reading | None = None
     """For a probe with label curves."""

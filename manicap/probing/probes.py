@@ -46,7 +46,7 @@ class Probe(Protocol):
 class RegressingProbe(Probe, Protocol):
     """A probe that also regresses places and numbers, as `RidgeProbes` and `DiscriminantProbes` do."""
 
-    def decode(self, features: Features) -> tuple[Labels, NDArray[np.float32]]:
+    def decode(self, features: Features) -> tuple[Labels, NDArray[np.floating[Any]]]:
         """Exact values [n, V], and places and numbers as regressed [n, V], NaN for names."""
         ...
 

@@ -11,7 +11,7 @@ depends on the scale of features, on the schedule of an optimizer or on labels t
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import torch
@@ -92,16 +92,16 @@ class RidgeProbes:
         """The most likely exact values [n, V]."""
         return self.decode(features)[0]
 
-    def decode(self, features: Features) -> tuple[Labels, NDArray[np.float32]]:
+    def decode(self, features: Features) -> tuple[Labels, NDArray[np.floating[Any]]]:
         """The most likely exact values [n, V], and places and numbers as regressed [n, V], NaN for names."""
         exact = np.zeros((len(features), len(self.ordinal_) + len(self.named_)), self._dtype)
-        numbers = np.full(exact.shape, np.nan, np.float32)
+        numbers = np.full(exact.shape, np.nan, self.targets_.origin.dtype)
         for start in range(0, len(features), ROWS):
             piece = slice(start, start + ROWS)
             z = self.standardisation_(features[piece])
             if len(self.ordinal_):
                 fitted = self.numbers_[self._all_labels](z)
-                numbers[piece, self.ordinal_] = fitted[:, : len(self.ordinal_)].numpy()
+                numbers[piece, self.ordinal_] = self.targets_.in_own_units(fitted)
                 exact[piece, self.ordinal_] = self.exact_.predict(fitted)
             if len(self.named_):
                 exact[piece, self.named_] = self.names_[self._all_labels].predict(z @ self.directions_)
@@ -111,7 +111,7 @@ class RidgeProbes:
         """Score every fit on the test frames."""
         z = self.standardisation_(test.features)
         own = test.labels if test.values is None else test.values
-        true, ordinal = own[:, self.ordinal_].astype(np.float64), len(self.ordinal_)
+        true, ordinal = self.targets_.standardised(own[:, self.ordinal_]), len(self.ordinal_)
         scores = {subset: np.zeros(len(variables)) for subset in (*self.numbers_, *self.names_)}
         for subset, numbers in self.numbers_.items():
             scores[subset][self.ordinal_] = _explained(true, numbers.columns(slice(ordinal)), z)
@@ -185,10 +185,11 @@ class RidgeProbes:
             rows, subset = np.sort(draw.order[count:until]), Subset(0, count)
             if ordinal:
                 fit = self.numbers_[subset].columns(slice(ordinal))
-                predicted = np.concatenate([fit(piece.z).numpy() for piece in frames.pieces(rows)]).astype(np.float64)
-                deviation = np.sqrt(fit.errors[:ordinal]) / lattice.unit
+                fitted = torch.cat([fit(piece.z) for piece in frames.pieces(rows)])
+                deviation = np.sqrt(fit.errors[:ordinal]) * self.targets_.unit / lattice.unit
                 true = lattice(self.targets_.numbers[rows]).round()
-                p = number_probabilities(true, lattice(predicted), deviation, num_values)
+                predicted = lattice(self.targets_.in_own_units(fitted).astype(np.float64))
+                p = number_probabilities(true, predicted, deviation, num_values)
                 self.bits_[self.ordinal_] += code_bits(p, num_values, count).sum(0)
             if len(self.named_):
                 p = self.names_[subset].probabilities(rotated[torch.from_numpy(rows)], labels[rows][:, self.named_])

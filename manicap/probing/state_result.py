@@ -31,7 +31,7 @@ class StatePredictions:
     """uint8 [n, V]"""
     decoded: Labels
     """uint8 [n, V]: exact values."""
-    numbers: NDArray[np.float32] | None = None
+    numbers: NDArray[np.floating[Any]] | None = None
     """[n, V]: places and numbers as regressed, NaN for names; None for a probe that does not regress."""
     values: NDArray[np.float64] | None = None
     """[n, V]: true places and numbers in their own units; None if the labels are."""
