@@ -56,5 +56,10 @@ class MMCR(Method):
         capacity = mmcr(views_BTD)
         num_samples, num_units = len(views_BTD) * world_size(), views_BTD.shape[2]
         bound = math.sqrt(num_samples * min(num_samples, num_units))
-        metrics = detached({"capacity_bound": bound, "capacity_percent": -100 * capacity / bound})
-        return LossOutput({"capacity": capacity}, metrics)
+        percent = -100 * capacity / bound
+        metrics = {
+            "capacity_bound": bound,
+            "capacity_percent": percent,
+            "capacity_pretraining_percentage_error": 100 - percent,
+        }
+        return LossOutput({"capacity": capacity}, detached(metrics))

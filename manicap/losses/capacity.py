@@ -199,7 +199,8 @@ class CapacityRegularizer(nn.Module):
         the two frames' norms, so the term keeps its scale.
 
         The parts are `norm`; its upper `bound` sqrt(B min(B, D)), with B counted over all processes; `percent`, the
-        norm as a percentage of the bound; `weight`; and, if the base loss is given, `ratio`, the term's size relative
+        norm as a percentage of the bound; `pretraining_percentage_error`, what it lacks of the bound, as arXiv
+        2406.09366 calls it; `weight`; and, if the base loss is given, `ratio`, the term's size relative
         to it.
         """
         if base_loss is None and self.target_ratio is not None:
@@ -221,6 +222,7 @@ class CapacityRegularizer(nn.Module):
             "norm": norm.detach(),
             "bound": bound,
             "percent": 100 * norm.detach() / bound,
+            "pretraining_percentage_error": 100 * (bound - norm.detach()) / bound,
             "weight": weight,
         }
         if size is not None:

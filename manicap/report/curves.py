@@ -7,17 +7,19 @@ from typing import Any
 from manicap.report.contents import Chart, Series
 
 Lines = Sequence[Mapping[str, Any]]
+PERCENTAGE_ERROR = "capacity_pretraining_percentage_error"
 _PLACE = ("split", "epoch", "step", "loss")
 
 
 def training_charts(lines: Lines) -> tuple[Chart, ...]:
-    """The loss, its parts if there are several, the capacity as a percentage of its bound, and the checks."""
+    """The loss, its parts if there are several, how far the capacity stays below its bound, and the checks."""
     train, val, checks = ([line for line in lines if line["split"] == split] for split in ("train", "val", "check"))
     charts = [_chart("Loss", "loss", train, val)] if train else []
     parts = loss_parts(train)
     charts += [_chart(f"Part of the loss: {name}", name, train, val) for name in parts if len(parts) > 1]
-    if train and "capacity_percent" in train[0]:
-        charts.append(_chart("Nuclear norm, percent of its bound", "capacity_percent", train))
+    if train and PERCENTAGE_ERROR in train[0]:
+        title = "Pretraining percentage error: what the nuclear norm lacks of its bound"
+        charts.append(_chart(title, PERCENTAGE_ERROR, train))
     if checks:
         found = (_series("nearest neighbours", checks, "knn"), _series("short linear probe", checks, "linear"))
         charts.append(Chart("Accuracy of the checks", found))

@@ -35,6 +35,7 @@ from manicap.train.checkpoint import CheckpointStore
 from manicap.train.claim import CHECKPOINTS, adopt_config, claimed_run, clear_leavings, is_finished, print_line
 from manicap.train.device import choose_device
 from manicap.train.distributed import Processes, join_processes
+from manicap.train.double_descent import capacity_warning
 from manicap.train.identity import cpu_model
 from manicap.train.logs import DIAGNOSTICS, METRICS, LogFile, Written
 from manicap.train.non_finite import NonFiniteCount
@@ -109,6 +110,8 @@ def _train_to_end(
     run.restore()
     if processes.is_first:
         adopt_config(run_dir, config)
+        if not execution.quiet and (warning := capacity_warning(config, run.setup.method)):
+            print_line(warning)
     if run.setup.method.is_trained:
         run.train()
     run.finish()

@@ -160,6 +160,8 @@ def test_metrics_are_of_the_first_view() -> None:
     # 6 centroids in 8 dimensions: at most sqrt(6 * 6).
     assert loss.metrics["capacity_bound"] == 6.0
     assert float(loss.metrics["capacity_percent"]) == pytest.approx(-100 * float(loss.total) / 6, rel=1e-12)
+    error = float(loss.metrics["capacity_pretraining_percentage_error"])
+    assert error == pytest.approx(100 * (6 + float(loss.total)) / 6, rel=1e-10)
 
     method = build("simclr-c+")
     loss = method.loss(batch)

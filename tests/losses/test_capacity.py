@@ -211,6 +211,7 @@ def test_two_stacks_of_heads_give_the_mean_of_their_norms() -> None:
     loss, parts = CapacityRegularizer(0.5)(spread, other_BND=equal)
     assert loss.item() == pytest.approx(-0.5 * 3, rel=1e-10)
     assert parts["percent"] == pytest.approx(75, rel=1e-10)
+    assert parts["pretraining_percentage_error"] == pytest.approx(25, rel=1e-10)  # the bound is sqrt(4 * 4)
 
 
 def test_two_stacks_of_heads_must_have_one_shape() -> None:

@@ -8,8 +8,8 @@ def line(step, split="train", **values):
 
 
 IMAGES = [
-    line(1, loss=1.5, contrast=2.0, capacity=-0.5, capacity_percent=40.0, chart_usage=1.5),
-    line(2, loss=0.7, contrast=1.3, capacity=-0.6, capacity_percent=45.0, chart_usage=1.4),
+    line(1, loss=1.5, contrast=2.0, capacity=-0.5, capacity_pretraining_percentage_error=60.0, chart_usage=1.5),
+    line(2, loss=0.7, contrast=1.3, capacity=-0.6, capacity_pretraining_percentage_error=55.0, chart_usage=1.4),
 ]
 
 
@@ -28,7 +28,7 @@ def test_images_have_a_curve_of_each_part_though_nothing_is_validated():
         "Loss",
         "Part of the loss: contrast",
         "Part of the loss: capacity",
-        "Nuclear norm, percent of its bound",
+        "Pretraining percentage error: what the nuclear norm lacks of its bound",
         "Accuracy of the checks",
     ]
     (capacity,) = charts["Part of the loss: capacity"]
