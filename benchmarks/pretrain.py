@@ -27,7 +27,7 @@ from manicap.algorithms.dim_c_plus import DIMCPlusSettings
 from manicap.algorithms.st_dim import STDIMSettings
 from manicap.atari.collect import collect
 from manicap.domains.atari.config import AtariConfig
-from manicap.losses.capacity import nuclear_norm
+from manicap.losses.nuclear_norm import nuclear_norm
 from manicap.train.device import keep_freed_memory
 from manicap.train.distributed import Processes
 from manicap.train.loop import Run

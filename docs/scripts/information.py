@@ -20,7 +20,8 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from manicap.diagnostics.information import infonce_bound
-from manicap.losses.capacity import centroids, nuclear_norm
+from manicap.losses.capacity import centroids
+from manicap.losses.nuclear_norm import nuclear_norm
 
 OUTPUT = Path(__file__).parent.parent / "images" / "information.svg"
 DIMENSION, CORRELATION = 4, 0.9

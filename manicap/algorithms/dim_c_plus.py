@@ -18,17 +18,18 @@ from manicap.algorithms.base import (
     LossOutput,
     MethodContext,
     Settings,
-    detached,
     encode_times,
 )
 from manicap.algorithms.predictors import PairMethod, PairSettings, SpatialPredictors, mean_over_pairs
-from manicap.core.ranges import HeadCount, NonNegative, Positive, Width
-from manicap.losses.capacity import CapacityRegularizer
+from manicap.algorithms.regularization import regularized
+from manicap.core.ranges import HeadCount, NonNegative, Width
 from manicap.nn.heads import Heads
 
 
 @dataclass(frozen=True)
 class DIMCPlusSettings(PairSettings):
+    own_regularizer: ClassVar[str] = "capacity"
+
     num_heads: HeadCount = 4
     """Number of heads (charts)."""
     units: Width = 4096
@@ -36,11 +37,9 @@ class DIMCPlusSettings(PairSettings):
     hidden_units: Width = 2048
     """Width of each head's hidden layer."""
     epsilon: NonNegative = 5e-4
-    """Weight of the capacity term; 0 keeps the heads and disables the term."""
-    target_ratio: Positive | None = None
-    """Replaces the fixed weight: it is chosen so that the capacity term is this fraction of the other terms."""
+    """Weight of the regularizer's term; 0 keeps the heads and disables the term."""
     capacity_on: CapacityOn = "first"
-    """Capacity of the outputs at t only, or the mean over t and t+1."""
+    """Regularizer of the outputs at t only, or the mean over t and t+1."""
 
     @classmethod
     def beyond_the_paper(cls) -> dict[str, Any]:
@@ -58,8 +57,7 @@ class DIMCPlus(PairMethod):
         self.settings = settings
         self.heads = Heads(self.encoder.num_features, settings.num_heads, settings.units, settings.hidden_units)
         self.predictors = SpatialPredictors(settings.units, self.encoder.local_channels)
-        epsilon = settings.epsilon if settings.target_ratio is None else None
-        self.capacity = CapacityRegularizer(epsilon, target_ratio=settings.target_ratio)
+        self.regularizer = settings.build_regularizer()
 
     def loss(self, batch: Batch) -> LossOutput:
         settings, B = self.settings, len(batch.frames_BTCHW)
@@ -69,6 +67,4 @@ class DIMCPlus(PairMethod):
         parts = mean_over_pairs(settings, self.predictors.infonce, heads_TBND, encoded.local_BPC)
         parts |= self.reconstruction(batch.frames_BTCHW, encoded.features_BF)
         heads_next_BND = heads_TBND[B : 2 * B] if on_both else None
-        capacity, measured = self.capacity(heads_TBND[:B], LossOutput(parts).total, heads_next_BND)
-        metrics = detached({f"capacity_{name}": value for name, value in measured.items()})
-        return LossOutput({**parts, "capacity": capacity}, metrics)
+        return regularized(LossOutput(parts), self.regularizer, heads_TBND[:B], heads_next_BND)

@@ -24,9 +24,9 @@ from manicap.algorithms.base import (
     encode_times,
 )
 from manicap.algorithms.predictors import PairMethod, PairSettings, SpatialPredictors, mean_over_pairs
-from manicap.core.ranges import HeadCount, NonNegative, Positive, Width
+from manicap.algorithms.regularization import regularized
+from manicap.core.ranges import HeadCount, NonNegative, Width
 from manicap.losses.atlas import unbalance
-from manicap.losses.capacity import CapacityRegularizer
 from manicap.nn.encoders import Encoded
 from manicap.nn.heads import Heads, Membership, select_chart
 
@@ -57,12 +57,12 @@ class DIMUAWeightedSettings(DIMUASettings):
 
 @dataclass(frozen=True)
 class DIMUACPlusSettings(DIMUASettings):
+    own_regularizer: ClassVar[str] = "capacity"
+
     epsilon: NonNegative = 5e-4
-    """Weight of the capacity term."""
-    target_ratio: Positive | None = None
-    """Replaces the fixed weight: it is chosen so that the capacity term is this fraction of the other terms."""
+    """Weight of the regularizer's term."""
     capacity_on: CapacityOn = "first"
-    """Capacity of the charts' outputs at t only, or the mean over t and t+1."""
+    """Regularizer of the charts' outputs at t only, or the mean over t and t+1."""
 
 
 class DIMUA(PairMethod):
@@ -79,6 +79,7 @@ class DIMUA(PairMethod):
         self.heads = Heads(self.encoder.num_features, settings.num_heads, settings.units, settings.hidden_units)
         self.membership = Membership(self.encoder.num_features, settings.num_heads)
         self.predictors = SpatialPredictors(settings.units, self.encoder.local_channels)
+        self.regularizer = settings.build_regularizer()
 
     def loss(self, batch: Batch) -> LossOutput:
         settings, B = self.settings, len(batch.frames_BTCHW)
@@ -91,17 +92,14 @@ class DIMUA(PairMethod):
         parts |= self.reconstruction(batch.frames_BTCHW, encoded.features_BF)
         parts["unbalance"] = settings.unbalance_weight * unbalance(q_TBN)
         metrics = detached({"membership_max": q_TBN[:B].max(1).values.mean()})
-        return self.regularize(heads_TBND[:B], heads_TBND[B : 2 * B], LossOutput(parts, metrics))
+        heads_next_BND = heads_TBND[B : 2 * B] if self.regularized_frames == 2 else None
+        return regularized(LossOutput(parts, metrics), self.regularizer, heads_TBND[:B], heads_next_BND)
 
     def target(self, heads_BND: Tensor, q_BN: Tensor) -> Tensor:
         """What the global term predicts from, `[B, 1, D]`."""
         if self.settings.target == "mean":
             return heads_BND.mean(1, keepdim=True)
         return torch.einsum("bn,bnd->bd", q_BN, heads_BND)[:, None]
-
-    def regularize(self, heads_BND: Tensor, heads_next_BND: Tensor, loss: LossOutput) -> LossOutput:
-        """Where DIM-UAC+ adds its term."""
-        return loss
 
     def output(self, encoded: Encoded) -> Tensor:
         return select_chart(self.heads(encoded.features_BF), self.membership(encoded.features_BF))
@@ -120,12 +118,4 @@ class DIMUACPlus(DIMUA):
 
     def __init__(self, settings: DIMUACPlusSettings, context: MethodContext) -> None:
         super().__init__(settings, context)
-        epsilon = settings.epsilon if settings.target_ratio is None else None
-        self.capacity = CapacityRegularizer(epsilon, target_ratio=settings.target_ratio)
         self.regularized_frames = 2 if settings.capacity_on == "both" else 1
-
-    def regularize(self, heads_BND: Tensor, heads_next_BND: Tensor, loss: LossOutput) -> LossOutput:
-        on_both = self.regularized_frames == 2
-        capacity, measured = self.capacity(heads_BND, loss.total, heads_next_BND if on_both else None)
-        metrics = {f"capacity_{name}": value for name, value in measured.items()}
-        return LossOutput({**loss.parts, "capacity": capacity}, {**loss.metrics, **detached(metrics)})

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from manicap.algorithms.base import Batch, LossOutput, MethodContext, encode_times
 from manicap.algorithms.predictors import PairMethod, Terms, mean_over_pairs
+from manicap.algorithms.regularization import regularized
 from manicap.algorithms.st_dim import STDIMSettings
 from manicap.losses.infonce import infonce
 from manicap.nn.encoders import Encoded
@@ -26,12 +27,14 @@ class GlobalTDIM(PairMethod):
         self.settings = settings
         self.head = Heads(self.encoder.num_features, num_heads=1, num_units=settings.units)
         self.predictor = nn.Linear(settings.units, settings.units)
+        self.regularizer = settings.build_regularizer()
 
     def loss(self, batch: Batch) -> LossOutput:
         encoded = encode_times(self.encoder, batch.frames_BTCHW)
         o_TBD = self.output(encoded)
         terms = mean_over_pairs(self.settings, self.estimate, self.predictor(o_TBD), o_TBD)
-        return LossOutput(terms | self.reconstruction(batch.frames_BTCHW, encoded.features_BF))
+        terms |= self.reconstruction(batch.frames_BTCHW, encoded.features_BF)
+        return regularized(LossOutput(terms), self.regularizer, o_TBD[: len(batch.frames_BTCHW), None])
 
     @staticmethod
     def estimate(predictions_BD: Tensor, o_BD: Tensor, o_next_BD: Tensor) -> Terms:

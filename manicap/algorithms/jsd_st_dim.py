@@ -8,4 +8,4 @@ class JSDSTDIM(STDIM):
     """ST-DIM with the softplus loss of arXiv 1808.06670, Eq 4, on each pair of vectors."""
 
     def loss(self, batch: Batch) -> LossOutput:
-        return LossOutput(self.terms(batch.frames_BTCHW, self.predictors.jsd))
+        return self.loss_by(self.predictors.jsd, batch.frames_BTCHW)

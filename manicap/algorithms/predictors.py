@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from manicap.algorithms.base import FrameSettings, Method, MethodContext
+from manicap.algorithms.regularization import RegularizedSettings
 from manicap.core.ranges import NonNegative, Range
 from manicap.losses.infonce import global_local_infonce, local_local_infonce
 from manicap.losses.jsd import global_local_jsd, local_local_jsd
@@ -16,7 +17,7 @@ from manicap.nn.pixels import LinearPixels
 
 
 @dataclass(frozen=True)
-class PairSettings(FrameSettings):
+class PairSettings(FrameSettings, RegularizedSettings):
     """Settings of methods that predict one frame of a pair from the other.
 
     Predictions further ahead and back share the encodings of frames, which are what a step spends its time on.

@@ -9,7 +9,8 @@ from typing import ClassVar
 from torch import Tensor
 
 from manicap.algorithms.base import Batch, LossOutput, MethodContext, OneHeadSettings, encode_times
-from manicap.algorithms.predictors import Estimate, PairMethod, PairSettings, SpatialPredictors, Terms, mean_over_pairs
+from manicap.algorithms.predictors import Estimate, PairMethod, PairSettings, SpatialPredictors, mean_over_pairs
+from manicap.algorithms.regularization import regularized
 from manicap.nn.encoders import Encoded
 from manicap.nn.heads import Heads
 
@@ -30,15 +31,18 @@ class STDIM(PairMethod):
         self.settings = settings
         self.head = Heads(self.encoder.num_features, num_heads=1, num_units=settings.units)
         self.predictors = SpatialPredictors(settings.units, self.encoder.local_channels)
+        self.regularizer = settings.build_regularizer()
 
     def loss(self, batch: Batch) -> LossOutput:
-        return LossOutput(self.terms(batch.frames_BTCHW, self.predictors.infonce))
+        return self.loss_by(self.predictors.infonce, batch.frames_BTCHW)
 
-    def terms(self, frames_BTCHW: Tensor, estimate: Estimate) -> Terms:
-        """The two terms, by a given estimator, and that of the reconstruction."""
+    def loss_by(self, estimate: Estimate, frames_BTCHW: Tensor) -> LossOutput:
+        """The two terms, by a given estimator, and those of the reconstruction and the regularizer."""
         encoded = encode_times(self.encoder, frames_BTCHW, self.settings.predicting_frames)
-        terms = mean_over_pairs(self.settings, estimate, self.head(encoded.features_BF), encoded.local_BPC)
-        return terms | self.reconstruction(frames_BTCHW, encoded.features_BF)
+        head_TBND = self.head(encoded.features_BF)
+        terms = mean_over_pairs(self.settings, estimate, head_TBND, encoded.local_BPC)
+        terms |= self.reconstruction(frames_BTCHW, encoded.features_BF)
+        return regularized(LossOutput(terms), self.regularizer, head_TBND[: len(frames_BTCHW)])
 
     def output(self, encoded: Encoded) -> Tensor:
         return self.head(encoded.features_BF)[:, 0]

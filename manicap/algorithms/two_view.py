@@ -13,15 +13,17 @@ from typing import ClassVar, Self
 
 from torch import Tensor, nn
 
-from manicap.algorithms.base import CapacityOn, LossOutput, PresetName, detached
+from manicap.algorithms.base import CapacityOn, LossOutput, PresetName
 from manicap.algorithms.image_base import ImageSettings
-from manicap.core.ranges import HeadCount, NonNegative, Positive, Width
-from manicap.losses.capacity import CapacityRegularizer
+from manicap.algorithms.regularization import RegularizedSettings, regularized
+from manicap.core.ranges import HeadCount, NonNegative, Width
+from manicap.losses.regularizer import Regularizer
 from manicap.nn.heads import Heads
 
 
 @dataclass(frozen=True)
-class TwoViewSettings(ImageSettings):
+class TwoViewSettings(ImageSettings, RegularizedSettings):
+    own_regularizer: ClassVar[str] = "capacity"
     layer_widths: ClassVar[tuple[str, ...]] = ("units", "hidden_units")
     """Settings that the preset `quick` divides by four."""
 
@@ -32,11 +34,9 @@ class TwoViewSettings(ImageSettings):
     hidden_units: Width = 2048
     """Width of each head's hidden layer."""
     epsilon: NonNegative = 0.0
-    """Weight of the capacity term; 0 disables it."""
-    target_ratio: Positive | None = None
-    """Replaces the fixed weight: it is chosen so that the capacity term is this fraction of the base loss."""
+    """Weight of the regularizer's term; 0 disables it."""
     capacity_on: CapacityOn = "first"
-    """Capacity of the outputs on the first view only, or the mean over both views."""
+    """Regularizer of the outputs on the first view only, or the mean over both views."""
 
     @classmethod
     def preset(cls, name: PresetName) -> Self:
@@ -54,8 +54,14 @@ class TwoViewSettings(ImageSettings):
         narrow["units"] = max(narrow["units"], min(paper.units, 256))
         return replace(paper, encoder="resnet18", stem="stl10", encoder_width=16, **narrow)
 
+    def build_regularizer(self) -> Regularizer | None:
+        # With one head, the paper's Figure 3 is the plain method: there is nothing to keep apart.
+        is_plain = self.regularizer is None and self.num_heads == 1
+        is_weightless = self.epsilon == 0 and self.target_ratio is None
+        return None if is_plain or is_weightless else super().build_regularizer()
+
     def problems(self) -> list[str]:
-        found = super().problems()
+        found = ImageSettings.problems(self) + RegularizedSettings.problems(self)
         if self.num_heads > self.units > 0:
             found.append(f"num_heads must not exceed units ({self.units}), got {self.num_heads}: give wider heads")
         return found
@@ -70,21 +76,17 @@ class CapacityDefaults(TwoViewSettings):
     units: Width = 256
     """Width of each head's output."""
     epsilon: NonNegative = 5e-3
-    """Weight of the capacity term; 0 disables it."""
+    """Weight of the regularizer's term; 0 disables it."""
 
 
 class Charts(nn.Module):
-    """The heads of a two-view method, and the capacity of their outputs as a regularizer."""
+    """The heads of a two-view method, and the regularizer of their outputs."""
 
     def __init__(self, num_features: int, settings: TwoViewSettings) -> None:
         super().__init__()
         self.heads = Heads(num_features, settings.num_heads, settings.units, settings.hidden_units, batch_norm=True)
-        self.capacity: CapacityRegularizer | None = None
+        self.regularizer = settings.build_regularizer()
         self.capacity_on = settings.capacity_on
-        # With one head, the paper's Figure 3 is the plain method: there is nothing to keep apart.
-        if settings.num_heads > 1 and (settings.epsilon > 0 or settings.target_ratio is not None):
-            epsilon = settings.epsilon if settings.target_ratio is None else None
-            self.capacity = CapacityRegularizer(epsilon, target_ratio=settings.target_ratio)
 
     def forward(self, features_BF: Tensor) -> Tensor:
         """`[B, F]` -> `[B, N, D]`."""
@@ -94,13 +96,8 @@ class Charts(nn.Module):
     @property
     def needs_other_view(self) -> bool:
         """Whether `regularize` uses the second view's heads."""
-        return self.capacity is not None and self.capacity_on == "both"
+        return self.regularizer is not None and self.capacity_on == "both"
 
     def regularize(self, heads_BND: Tensor, other_BND: Tensor | None, loss: LossOutput) -> LossOutput:
-        """The loss plus the capacity term, if any, of the heads on the first view or on both."""
-        if self.capacity is None:
-            return loss
-        other_BND = other_BND if self.needs_other_view else None
-        capacity, measured = self.capacity(heads_BND, loss.total, other_BND)
-        metrics = detached({f"capacity_{name}": value for name, value in measured.items()})
-        return LossOutput({**loss.parts, "capacity": capacity}, {**loss.metrics, **metrics})
+        """The loss plus the regularizer's term, if any, of the heads on the first view or on both."""
+        return regularized(loss, self.regularizer, heads_BND, other_BND if self.needs_other_view else None)

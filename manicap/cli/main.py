@@ -149,7 +149,7 @@ def _named_plugins(words: Sequence[str]) -> list[str]:
             index += 1 if "=" in word else 2
             continue
         flag, _, value = word.partition("=")
-        if flag in ("--method", "--domain", "--probe", "--encoder", "--env", "--labels", "--policy"):
+        if flag in ("--method", "--domain", "--probe", "--encoder", "--regularizer", "--env", "--labels", "--policy"):
             named += [value] if value else following
         left.append(word)
         index += 1

@@ -6,19 +6,31 @@ A tensor's name ends in its axes: B batch, N heads, D units, P positions, C chan
 """
 
 from manicap.losses.atlas import certainty, chart_error, imbalance, unbalance
-from manicap.losses.capacity import CapacityRegularizer, centroids, nuclear_norm
+from manicap.losses.capacity import CapacityRegularizer, centroids
 from manicap.losses.contrastive import nt_xent
 from manicap.losses.infonce import cpc_infonce, global_local_infonce, infonce, local_local_infonce
 from manicap.losses.jsd import global_local_jsd, local_local_jsd
 from manicap.losses.mmcr import mmcr
+from manicap.losses.nuclear_norm import nuclear_norm
 from manicap.losses.reconstruction import gaussian_kl, pixel_prediction, squared_error, unexplained
-from manicap.losses.redundancy import barlow_twins
+from manicap.losses.redundancy import BarlowRegularizer, barlow_twins
 from manicap.losses.regression import negative_cosine, normalized_regression
+from manicap.losses.regularizer import NoRegularizer, Regularizer
+from manicap.losses.regularizers import REGULARIZERS
+from manicap.losses.sigreg import SIGRegularizer, epps_pulley
 from manicap.losses.tico import covariance_contrast
-from manicap.losses.variance import covariance_penalty, invariance, variance_hinge
+from manicap.losses.uniformity import UniformityRegularizer, uniformity
+from manicap.losses.variance import VICRegularizer, covariance_penalty, invariance, variance_hinge
 
 __all__ = [
+    "REGULARIZERS",
+    "BarlowRegularizer",
     "CapacityRegularizer",
+    "NoRegularizer",
+    "Regularizer",
+    "SIGRegularizer",
+    "UniformityRegularizer",
+    "VICRegularizer",
     "barlow_twins",
     "centroids",
     "certainty",
@@ -26,6 +38,7 @@ __all__ = [
     "covariance_contrast",
     "covariance_penalty",
     "cpc_infonce",
+    "epps_pulley",
     "gaussian_kl",
     "global_local_infonce",
     "global_local_jsd",
@@ -43,5 +56,6 @@ __all__ = [
     "squared_error",
     "unbalance",
     "unexplained",
+    "uniformity",
     "variance_hinge",
 ]

@@ -3,8 +3,9 @@
 import torch
 from torch import Tensor
 
-from manicap.losses.capacity import NuclearNormMethod, centroids, nuclear_norm
+from manicap.losses.capacity import centroids
 from manicap.losses.gather import gather_rows, world_size
+from manicap.losses.nuclear_norm import NuclearNormMethod, nuclear_norm
 from manicap.losses.pairs import in_float32
 
 

@@ -1,13 +1,17 @@
 """Redundancy reduction: the loss of Barlow Twins, for one head or over all pairs of heads."""
 
 import math
+from typing import ClassVar
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from manicap.core.config import checked
+from manicap.core.ranges import Fraction, NonNegative, Positive
 from manicap.losses.gather import gather_rows
 from manicap.losses.pairs import in_float32, product_squares, require_two_views
+from manicap.losses.regularizer import Regularizer
 
 
 def barlow_twins(
@@ -64,3 +68,30 @@ def standardize(z_BND: Tensor, variance_correction: int, variance_epsilon: float
     """Shift and scale each unit of each head to mean 0 and variance 1 over the samples."""
     variance_ND, mean_ND = torch.var_mean(z_BND, dim=0, correction=variance_correction)
     return (z_BND - mean_ND) * (variance_ND + variance_epsilon).rsqrt()
+
+
+class BarlowRegularizer(Regularizer):
+    """weight * barlow_twins(heads, heads): heads agree unit by unit, and different units are uncorrelated.
+
+    The loss of Barlow Twins (arXiv 2103.03230) between all pairs of heads of the same samples, a head and itself
+    included: of one head, only the correlations between its units can change.
+
+    Deviations: heads in the place of views.
+    """
+
+    term: ClassVar[str] = "barlow"
+
+    @checked
+    def __init__(
+        self,
+        epsilon: NonNegative | None = None,
+        *,
+        target_ratio: Positive | None = None,
+        smoothing: Fraction = 0.99,
+        off_diagonal_weight: NonNegative = 0.005,
+    ) -> None:
+        super().__init__(epsilon, target_ratio=target_ratio, smoothing=smoothing)
+        self.off_diagonal_weight = off_diagonal_weight
+
+    def penalty(self, heads_BND: Tensor) -> Tensor:
+        return barlow_twins(heads_BND, heads_BND, self.off_diagonal_weight)

@@ -5,11 +5,16 @@
 Averaged over pairs of heads (arXiv 2405.13848, Algorithm 3), the last two are means over heads.
 """
 
+from typing import ClassVar
+
 import torch
 from torch import Tensor
 
+from manicap.core.config import checked
+from manicap.core.ranges import Fraction, NonNegative, Positive
 from manicap.losses.gather import gather_rows, world_size
 from manicap.losses.pairs import in_float32, product_squares, require_heads, require_two_views
+from manicap.losses.regularizer import Regularizer
 
 
 def invariance(z_BND: Tensor, z_other_BND: Tensor) -> Tensor:
@@ -65,3 +70,29 @@ def _require_samples(loss: str, z_BND: Tensor) -> None:
     require_heads(loss, z_BND)
     if len(z_BND) * world_size() < 2:
         raise ValueError(f"{loss} needs at least 2 samples, got {len(z_BND)}")
+
+
+class VICRegularizer(Regularizer):
+    """weight * (25 variance_hinge(heads) + covariance_penalty(heads)): units vary and are uncorrelated.
+
+    The two terms of VICReg (arXiv 2105.04906) that prevent collapse, in its proportion. Deviations: none.
+    """
+
+    term: ClassVar[str] = "vicreg"
+
+    @checked
+    def __init__(
+        self,
+        epsilon: NonNegative | None = None,
+        *,
+        target_ratio: Positive | None = None,
+        smoothing: Fraction = 0.99,
+        variance_weight: NonNegative = 25.0,
+        covariance_weight: NonNegative = 1.0,
+    ) -> None:
+        super().__init__(epsilon, target_ratio=target_ratio, smoothing=smoothing)
+        self.variance_weight, self.covariance_weight = variance_weight, covariance_weight
+
+    def penalty(self, heads_BND: Tensor) -> Tensor:
+        variance, covariance = variance_hinge(heads_BND), covariance_penalty(heads_BND)
+        return self.variance_weight * variance + self.covariance_weight * covariance

@@ -37,6 +37,8 @@ MEASURES: dict[str, str] = {
     "membership_entropy": "membership entropy (nats)",
     "usage_entropy": "usage entropy of charts (nats)",
     "largest_chart": "share of the largest chart",
+    "regularizer_loss_share": "regularizer's term, relative to the rest of the loss",
+    "regularizer_gradient_share": "gradient of that term on the encoder, relative to the rest's",
     "manifold_capacity": "manifold capacity (mean over variables)",
     "manifold_radius": "manifold radius",
     "manifold_dimension": "manifold dimension",
@@ -44,6 +46,8 @@ MEASURES: dict[str, str] = {
 """Display names of the measures, in the order of the table."""
 CHARTED = ("effective_rank_centered", "spread", "centroid_percent_error", "head_cosine", "usage_entropy")
 """What the page shows over training steps."""
+SHARES = {"the loss": "regularizer_loss_share", "its gradient on the encoder": "regularizer_gradient_share"}
+"""What the page shows side by side."""
 
 
 def measure_rows(results: Sequence[RunDiagnosis]) -> list[tuple[str, list[str]]]:
@@ -94,13 +98,18 @@ def read_diagnosis(run_dir: Path) -> Diagnosis | None:
 def observation_charts(run_dir: Path) -> tuple[Chart, ...]:
     """Curves of what `--diagnose-every` measured during training."""
     lines = read_log(run_dir, DIAGNOSTICS)
-    charts = []
-    for name in CHARTED:
-        points = [(line["step"], line[name]) for line in lines if name in line]
-        if points:
-            steps, values = zip(*points, strict=True)
-            charts.append(Chart(f"Batch: {MEASURES[name]}", (Series("training", steps, values),)))
+    charts = [
+        Chart(f"Batch: {MEASURES[name]}", found) for name in CHARTED if (found := _series(lines, "training", name))
+    ]
+    if shares := sum((_series(lines, label, name) for label, name in SHARES.items()), start=()):
+        charts.append(Chart("Regularizer's term relative to the other terms, in", shares))
     return tuple(charts)
+
+
+def _series(lines: Sequence[Mapping[str, Any]], label: str, name: str) -> tuple[Series, ...]:
+    """The measure over steps; nothing if no line has it."""
+    points = [(line["step"], line[name]) for line in lines if name in line]
+    return (Series(label, *zip(*points, strict=True)),) if points else ()
 
 
 def _nerve(run_dir: Path) -> tuple[str, str]:

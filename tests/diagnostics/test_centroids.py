@@ -3,7 +3,8 @@ import pytest
 import torch
 
 from manicap.diagnostics.centroids import centroid_norm
-from manicap.losses.capacity import centroids, nuclear_norm
+from manicap.losses.capacity import centroids
+from manicap.losses.nuclear_norm import nuclear_norm
 
 
 def test_orthogonal_samples_reach_the_bound():

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from manicap.losses.capacity import NuclearNormMethod, nuclear_norm
+from manicap.losses.nuclear_norm import NuclearNormMethod, nuclear_norm
 
 ROUTES: list[NuclearNormMethod] = ["svd", "gram", "polar"]
 
