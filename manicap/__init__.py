@@ -5,7 +5,7 @@
     manicap.run("dim-c+", game="pong")               the whole job: prepare, train, probe, show
     manicap.compare(*runs)                           runs side by side, with intervals
     manicap.diagnose(run)                            rank, spread, heads, capacity; signs of collapse
-    manicap.load(run)                                a trained encoder as an `nn.Module`: of a run or a directory
+    manicap.load(run), manicap.from_pretrained(name) a trained encoder as an `nn.Module`; `.push_to_hub(name)` shares it
     manicap.open_run(run)                            a finished run: its config, its encoder before and after
     manicap.collect(config), manicap.open_store(path)   frames and RAM of a game
     manicap.record(env), manicap.open_environment_store(path)   frames and state of any gymnasium environment
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from manicap.environments.recording import record
     from manicap.library import compare, diagnose, evaluate, games, methods, open_run, pretrain, run
     from manicap.losses.capacity import CapacityRegularizer
-    from manicap.pretrained.loading import load
+    from manicap.pretrained.loading import from_pretrained, load
     from manicap.train.setup import Execution
 
 __version__ = "0.1.0"
@@ -48,6 +48,7 @@ _LAZY = {
     "compare": "manicap.library",
     "diagnose": "manicap.library",
     "evaluate": "manicap.library",
+    "from_pretrained": "manicap.pretrained.loading",
     "games": "manicap.library",
     "load": "manicap.pretrained.loading",
     "methods": "manicap.library",
@@ -69,6 +70,7 @@ __all__ = [
     "compare",
     "diagnose",
     "evaluate",
+    "from_pretrained",
     "games",
     "load",
     "methods",

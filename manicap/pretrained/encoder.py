@@ -5,15 +5,21 @@ encoder(frames)         # uint8 [B, 1, 210, 160] -> float32 [B, encoder.num_feat
 encoder.card.score      # what a probe reads from it, beside what it reads from the untrained network
 """
 
-from typing import get_args
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, get_args
 
 import torch
 from torch import Tensor, nn
 
 from manicap.algorithms.base import Method, ProbeInput
 from manicap.core.errors import UserError, unknown_choice
+from manicap.core.ranges import shown
 from manicap.nn.image_input import ImageInput
 from manicap.pretrained.card import EncoderCard
+from manicap.pretrained.hub import Access, HubName, upload
+from manicap.pretrained.saving import save_directory
 from manicap.pretrained.weights import without_training_parts
 
 Shape = tuple[int, int, int]
@@ -35,8 +41,12 @@ class PretrainedEncoder(nn.Module):
     fingerprint: str
     """Identifies its weights as loaded, and the layer."""
 
-    def __init__(self, method: Method, layer: str, fingerprint: str, card: EncoderCard) -> None:
+    def __init__(
+        self, method: Method, layer: str, fingerprint: str, card: EncoderCard, network: Mapping[str, Any]
+    ) -> None:
         super().__init__()
+        self.network = dict(network)
+        """What to build before its weights are loaded: `describe_network`."""
         self.method = without_training_parts(method)
         self.layer, self.fingerprint, self.card = layer, fingerprint, card
         view = method.context.image_view
@@ -85,6 +95,48 @@ class PretrainedEncoder(nn.Module):
                 f" {list(frames_BCHW.shape)}; give it frames of the size that it was trained on"
             )
         return frames_BCHW if self.image_input is None or not is_raw else self.image_input(frames_BCHW)
+
+    def save_pretrained(self, directory: Path | str, *, license: str | None = None) -> Path:
+        """Write `config.json`, `model.safetensors` and a README with its score; `manicap.load(directory)` reads them.
+
+            encoder.save_pretrained("pong-encoder")
+
+        Args:
+            directory: Where to write; created if it does not exist.
+            license: Named in the README's head, such as `mit`.
+        """
+        save_directory(self, Path(directory), None, license)
+        return Path(directory)
+
+    def push_to_hub(
+        self,
+        name: str,
+        *,
+        private: bool | None = None,
+        license: str | None = None,
+        message: str = "Upload encoder",
+        token: str | bool | None = None,
+        endpoint: str | None = None,
+    ) -> str:
+        """Upload the same files to a hub as one commit, and return its address. Requires `manicap[hub]`.
+
+            encoder.push_to_hub("user/pong-dim-c-plus")
+            manicap.load("user/pong-dim-c-plus")
+
+        Args:
+            name: `user/name`, or `user/name@branch`. The repository and the branch are created if they do not exist.
+            private: Whether a new repository is private; the hub's default if omitted.
+            license: Named in the README's head, such as `mit`.
+            message: Of the commit.
+            token: The saved one (`hf auth login`) if omitted.
+            endpoint: Address of the hub; HF_ENDPOINT, or https://huggingface.co, if omitted.
+        """
+        target = HubName.parse(name)
+        if target is None:
+            raise UserError(f"a hub's name must be user/name or user/name@branch, got {shown(name)}")
+        with tempfile.TemporaryDirectory() as place:
+            save_directory(self, Path(place), str(target), license)
+            return upload(Path(place), target, Access(token, endpoint), private, message)
 
     def extra_repr(self) -> str:
         return f"layer={self.layer!r}, num_features={self.num_features}"

@@ -18,7 +18,7 @@ from manicap.core.sealed import read_sealed, write_sealed
 from manicap.domains.run_config import RunConfig
 from manicap.pretrained.card import EncoderCard
 from manicap.pretrained.encoder import PretrainedEncoder
-from manicap.pretrained.network import describe_network, empty_method
+from manicap.pretrained.network import describe_network, empty_method, network_of, require_format
 from manicap.pretrained.weights import (
     inference_state,
     load_weights,
@@ -62,14 +62,6 @@ def read_description(run_dir: Path) -> dict[str, Any]:
     return description
 
 
-def require_format(found: Any, own: int, path: Path, remedy: str) -> None:
-    """Raise a `UserError` if a file was written by an earlier version, or by a newer one."""
-    if isinstance(found, int) and found > own:
-        raise UserError(f"{path} has format {found}, but this version reads {own}; install a newer manicap to read it")
-    if found != own:
-        raise UserError(f"{path} has format {found}, but this version reads {own}; {remedy}")
-
-
 def verify_encoder(run_dir: Path) -> None:
     """Raise a `UserError` unless the weights of a finished run are those that were saved."""
     hashes = read_description(run_dir)["sha256"]
@@ -88,7 +80,7 @@ def read_encoder(
     sha256, path = description["sha256"][weights], run_dir / _FILES[weights]
     method = without_training_parts(empty_method(description, f"{run_dir}/encoder.json"))
     load_weights(method, read_weights(path, sha256), path)
-    return PretrainedEncoder(method, layer, f"{sha256}-{layer}", card)
+    return PretrainedEncoder(method, layer, f"{sha256}-{layer}", card, network_of(description))
 
 
 def read_trained_method(run_dir: Path, description: Mapping[str, Any]) -> Method | None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -12,6 +13,8 @@ from manicap.core.config import from_dict, to_dict
 from manicap.core.errors import UserError
 from manicap.core.ranges import Side
 from manicap.nn.image_input import Channels, ImageView
+
+_KEYS = ("method", "settings", "input_shape", "num_variables", "image_view")
 
 
 def describe_network(method: str, settings: Settings, context: MethodContext) -> dict[str, Any]:
@@ -25,6 +28,11 @@ def describe_network(method: str, settings: Settings, context: MethodContext) ->
     if context.image_view is not None:
         described["image_view"] = to_dict(context.image_view)
     return described
+
+
+def network_of(description: Mapping[str, Any]) -> dict[str, Any]:
+    """The part of an encoder's description that `describe_network` wrote."""
+    return {key: description[key] for key in _KEYS if key in description}
 
 
 def empty_method(description: Mapping[str, Any], source: str) -> Method:
@@ -51,3 +59,11 @@ def described_context(description: Mapping[str, Any], source: str) -> MethodCont
 @dataclass(frozen=True)
 class _Shape:
     input_shape: tuple[Channels, Side, Side]
+
+
+def require_format(found: Any, own: int, path: Path, remedy: str) -> None:
+    """Raise a `UserError` if a file was written by an earlier version, or by a newer one."""
+    if isinstance(found, int) and found > own:
+        raise UserError(f"{path} has format {found}, but this version reads {own}; install a newer manicap to read it")
+    if found != own:
+        raise UserError(f"{path} has format {found}, but this version reads {own}; {remedy}")

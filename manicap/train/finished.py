@@ -13,7 +13,7 @@ from manicap.domains.run_config import RunConfig
 from manicap.pretrained.card import training_card
 from manicap.pretrained.encoder import PretrainedEncoder
 from manicap.pretrained.encoder_files import WeightsName, read_description, read_encoder, read_trained_method
-from manicap.pretrained.network import described_context, empty_method
+from manicap.pretrained.network import described_context, empty_method, network_of
 from manicap.train.config_file import read_run_config
 from manicap.train.setup import build_method
 
@@ -54,7 +54,8 @@ class FinishedRun:
         method = build_method(self.config, self.context)
         method.encoder.see_as(self.encoder(layer).method.encoder)
         card = replace(training_card(self.description, self.config), steps=0, epochs=0, weights="initial")
-        return PretrainedEncoder(method, layer, f"untrained-{config_hash(self.config)}-{layer}", card)
+        fingerprint = f"untrained-{config_hash(self.config)}-{layer}"
+        return PretrainedEncoder(method, layer, fingerprint, card, network_of(self.description))
 
     def trained_method(self) -> Method | None:
         """The method after its last step, with its training parts; None if they were not saved."""

@@ -67,4 +67,7 @@ def test_bounds_are_those_of_the_untrained_floor(run):
     curve = evaluation.readings["untrained"]
     low = {name: tuple(tuple(-1.0 for _ in draw) for draw in found) for name, found in curve.curves.items()}
     evaluation.readings["untrained"] = replace(curve, curves=low)
+    # Below knowing nothing at every count: nothing is counted, nothing is hidden.
+    assert evaluation.label_curves["untrained"] == dict.fromkeys(curve.counts, 0.0)
+    assert list(evaluation.label_curves["encoder"]) == list(curve.counts)
     assert evaluation.bounds == {"labels_saved": "at least"}

@@ -15,23 +15,7 @@ from manicap.nn.image_input import ImageInput, ImageView
 from manicap.train.finished import FinishedRun
 from tests.algorithms.small import small_config
 from tests.image_folder import small_image_config
-from tests.train.runner import EXECUTION, run_to_end
-
-
-@pytest.fixture(scope="module")
-def probed(data_dir, tmp_path_factory):
-    """A run of ST-DIM with its result."""
-    place = tmp_path_factory.mktemp("probed")
-    settings = {"game": "pong", "collect_steps": 640, "batch_size": 6, "max_steps": 2, "units": 8, "input": "both"}
-    [result] = manicap.run(
-        "st-dim",
-        runs_dir=place,
-        data_dir=data_dir,
-        execution=EXECUTION,
-        evaluation={"probe_steps": 640, "probe": "discriminant"},
-        **settings,
-    )
-    return place / result.config.run_name
+from tests.train.runner import run_to_end
 
 
 @pytest.fixture(scope="module")
