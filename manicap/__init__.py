@@ -6,6 +6,7 @@
     manicap.compare(*runs)                           runs side by side, with intervals
     manicap.diagnose(run)                            rank, spread, heads, capacity; signs of collapse
     manicap.load(run), manicap.from_pretrained(name) a trained encoder as an `nn.Module`; `.push_to_hub(name)` shares it
+    manicap.export(run)                              the same as ONNX or a `torch.export` program, for other programs
     manicap.open_run(run)                            a finished run: its config, its encoder before and after
     manicap.collect(config), manicap.open_store(path)   frames and RAM of a game
     manicap.record(env), manicap.open_environment_store(path)   frames and state of any gymnasium environment
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from manicap.environments.importing import record_from
     from manicap.environments.integrity import open_environment_store
     from manicap.environments.recording import record
+    from manicap.exporting.exports import export
     from manicap.library import compare, diagnose, evaluate, games, methods, open_run, pretrain, run
     from manicap.losses.capacity import CapacityRegularizer
     from manicap.pretrained.loading import from_pretrained, load
@@ -48,6 +50,7 @@ _LAZY = {
     "compare": "manicap.library",
     "diagnose": "manicap.library",
     "evaluate": "manicap.library",
+    "export": "manicap.exporting.exports",
     "from_pretrained": "manicap.pretrained.loading",
     "games": "manicap.library",
     "load": "manicap.pretrained.loading",
@@ -70,6 +73,7 @@ __all__ = [
     "compare",
     "diagnose",
     "evaluate",
+    "export",
     "from_pretrained",
     "games",
     "load",

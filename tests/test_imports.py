@@ -31,6 +31,7 @@ ORDER = [
     "jobs",
     "bench",
     "report",
+    "exporting",
     "cli",
     "library",
 ]
@@ -46,7 +47,7 @@ SIBLINGS = [
     {"environments", "images"},
 ]
 """Places that do not know each other."""
-KNOW_NO_DOMAIN = ("jobs", "bench", "report", "cli")
+KNOW_NO_DOMAIN = ("jobs", "bench", "report", "exporting", "cli")
 """They ask for a domain by name: `find_domain(config.domain)`."""
 
 

@@ -31,7 +31,7 @@ class Majority(Method):
     is_trained: ClassVar[bool] = False
 
     def represent(self, frames_BCHW: Tensor, probe_input: ProbeInput = "output") -> Tensor:
-        return frames_BCHW.new_zeros((len(frames_BCHW), 1), dtype=self.encoder_dtype)
+        return frames_BCHW.new_zeros((frames_BCHW.shape[0], 1), dtype=self.encoder_dtype)
 
     @property
     def encoder_dtype(self) -> torch.dtype:

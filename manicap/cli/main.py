@@ -59,6 +59,7 @@ COMMANDS: dict[str, Command] = {
     "pretrain": Command("manicap.cli.train:pretrain", "Train an encoder without labels."),
     "resume": Command("manicap.cli.train:resume", "Resume an interrupted run."),
     "evaluate": Command("manicap.cli.run:evaluate", "Probe the encoder of a finished run."),
+    "export": Command("manicap.cli.export:export", "Write an encoder as ONNX or torch.export, checked against torch."),
     "diagnose": Command("manicap.cli.diagnose:diagnose", "Measure rank, heads and capacity of runs; warn of collapse."),
     "nerve": Command("manicap.cli.nerve:nerve", "Draw an atlas and its Čech nerve; count its holes."),
     "methods": Command("manicap.cli.train:methods", "List the methods."),

@@ -215,6 +215,23 @@ class Domain(ABC, Generic[Config, Probing]):
         """Features [n, F] of a probe's test samples, for drawing the charts of a run."""
         raise UserError(f"drawing the charts of runs on {self.title} is not supported")
 
+    # For encoders that left the program
+
+    def raw_frames(self, config: Config, evaluation: Probing, count: int, data_dir: Path, quiet: bool) -> Any:
+        """Frames uint8 `[n, C, H, W]` as `manicap.load`'s module takes them, from those that a probe learns from."""
+        raise UserError(f"frames of {self.title} are not available to other programs")
+
+    def compare_encoders(
+        self,
+        config: Config,
+        evaluation: Probing,
+        encoders: Mapping[str, Callable[[Any], Any]],
+        data_dir: Path,
+        quiet: bool,
+    ) -> tuple[str, dict[str, dict[str, float]]]:
+        """The name of a quick probe, and the metrics of each function from raw frames to features under it."""
+        raise UserError(f"only encoders of manicap are probed on {self.title}")
+
     # Identity of the data: None if it is not on disk; then results stand for the data that they name
 
     @abstractmethod

@@ -62,15 +62,17 @@ class StackedLinear(nn.Module):
 
     def forward(self, x_BNF: Tensor) -> Tensor:
         # Measured on two threads, 4 x (3456 -> 2048 -> 4096), batch 64, forward and backward: 267 ms head by head,
-        # 475 batched. Under autocast the batched form is used, because autocast handles its types.
-        if x_BNF.device.type == "cpu" and not torch.is_autocast_enabled("cpu"):
+        # 475 batched. Under autocast the batched form is used, because autocast handles its types; so it is when the
+        # module is compiled or exported, because a gradient of our own cannot be traced.
+        by_head = x_BNF.device.type == "cpu" and not torch.is_autocast_enabled("cpu")
+        if by_head and not torch.compiler.is_compiling():
             return head_by_head(x_BNF, self.weight, self.bias)
         return batched(x_BNF, self.weight, self.bias)
 
 
 def batched(x_BNF: Tensor, weight_NDF: Tensor, bias_ND: Tensor) -> Tensor:
-    """All heads in one call: one matrix multiplication if they share their input, otherwise a batched one."""
-    if x_BNF.stride(1) == 0:
+    """All heads in one call: one matrix multiplication if there is one input for all, otherwise a batched one."""
+    if x_BNF.shape[1] == 1 or x_BNF.stride(1) == 0:
         return F.linear(x_BNF[:, 0], weight_NDF.flatten(0, 1), bias_ND.flatten()).unflatten(1, bias_ND.shape)
     return torch.baddbmm(bias_ND[:, None], x_BNF.transpose(0, 1), weight_NDF.mT).transpose(0, 1)
 
@@ -128,5 +130,5 @@ def select_chart(heads_BND: Tensor, membership_BN: Tensor) -> Tensor:
             "select_chart needs heads_BND [B, N, D] and membership_BN [B, N], "
             f"got {list(heads_BND.shape)} and {list(membership_BN.shape)}"
         )
-    rows = torch.arange(len(heads_BND), device=heads_BND.device)
+    rows = torch.arange(heads_BND.shape[0], device=heads_BND.device)  # len() would fix the batch of an exported module
     return heads_BND[rows, membership_BN.argmax(1)]

@@ -1,12 +1,14 @@
 """Images as a domain: random views to learn from, classes to probe."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from manicap.algorithms.base import Method, MethodContext, PresetName
 from manicap.core.config import to_dict
@@ -19,13 +21,17 @@ from manicap.domains.images.check import ImageCheck
 from manicap.domains.images.config import ImageConfig, ImageProtocolName, image_preset
 from manicap.domains.images.data import ImageData, open_split
 from manicap.domains.images.diagnosis import ImageDiagnosisConfig, diagnose_images
-from manicap.domains.images.evaluation import evaluate_images, open_bench, require_labels
-from manicap.domains.images.evaluation_config import ImageEvaluationConfig
+from manicap.domains.images.evaluation import evaluate_any, evaluate_images, open_bench, require_labels
+from manicap.domains.images.evaluation_config import ImageEvaluationConfig, ProbeName
 from manicap.domains.published import IMAGE_SOURCE, published_image_scores
 from manicap.images.selection import has_images, require_dataset
 from manicap.probing.class_result import ClassEvaluation
+from manicap.probing.encoders import FrameEncoder
 from manicap.train.device import choose_device
 from manicap.train.finished import FinishedRun
+
+QUICK_PROBE: ProbeName = "knn"
+"""Nothing is fitted."""
 
 
 class ImageDomain(Domain[ImageConfig, ImageEvaluationConfig]):
@@ -115,6 +121,26 @@ class ImageDomain(Domain[ImageConfig, ImageEvaluationConfig]):
         self, run: FinishedRun, config: ImageConfig, measured_on: ImageDiagnosisConfig, data_dir: Path, quiet: bool
     ) -> RunDiagnosis:
         return diagnose_images(run, config, measured_on, data_dir, quiet)
+
+    def raw_frames(
+        self, config: ImageConfig, evaluation: ImageEvaluationConfig, count: int, data_dir: Path, quiet: bool
+    ) -> NDArray[np.uint8]:
+        images = open_split(config, "train", data_dir, quiet).images
+        return images[np.linspace(0, len(images) - 1, min(count, len(images))).astype(np.int64)]
+
+    def compare_encoders(
+        self,
+        config: ImageConfig,
+        evaluation: ImageEvaluationConfig,
+        encoders: Mapping[str, Callable[[Any], Any]],
+        data_dir: Path,
+        quiet: bool,
+    ) -> tuple[str, dict[str, dict[str, float]]]:
+        bench = open_bench(config, replace(evaluation, probe=QUICK_PROBE, protocol="clean"), data_dir, quiet)
+        bench = replace(bench, neighbors=replace(bench.neighbors, k=min(bench.neighbors.k, len(bench.train))))
+        (first, encoder), *others = ((name, FrameEncoder(each)) for name, each in encoders.items())
+        found = evaluate_any(bench, encoder, dict(others))
+        return QUICK_PROBE, {first: found.metrics, **{name: found.floors[name].metrics for name, _ in others}}
 
     def pictures(self, config: ImageConfig, data_dir: Path) -> Pictures | None:
         if not has_images(config.dataset, data_dir):

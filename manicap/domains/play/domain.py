@@ -1,12 +1,14 @@
 """Play as a domain: frames to learn from, state variables to probe. Games and environments differ in their stores."""
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from manicap.algorithms.base import MethodContext
 from manicap.algorithms.width import feature_width
@@ -29,6 +31,9 @@ from manicap.probing.play_bench import Extraction, Floor, PlayBench
 from manicap.probing.probes import WITH_PIXELS
 from manicap.probing.state_result import StateEvaluation
 from manicap.train.finished import FinishedRun
+
+QUICK_PROBE = "discriminant"
+"""Converged, with all labels, in seconds."""
 
 
 class PlayDomain(Domain[Config, Probing]):
@@ -101,6 +106,25 @@ class PlayDomain(Domain[Config, Probing]):
             ),
             init=evaluation.probe_init,
         )
+
+    def raw_frames(self, config: Any, evaluation: Any, count: int, data_dir: Path, quiet: bool) -> NDArray[np.uint8]:
+        bench = self.bench(config, evaluation, data_dir, None, quiet)
+        rows = bench.splits.train.rows
+        spaced = rows[np.linspace(0, len(rows) - 1, min(count, len(rows))).astype(np.int64)]
+        return config.view.read(bench.store, spaced)
+
+    def compare_encoders(
+        self,
+        config: Any,
+        evaluation: Any,
+        encoders: Mapping[str, Callable[[Any], Any]],
+        data_dir: Path,
+        quiet: bool,
+    ) -> tuple[str, dict[str, dict[str, float]]]:
+        bench = self.bench(config, evaluation, data_dir, None, quiet)
+        (first, encoder), *others = ((name, FrameEncoder(each)) for name, each in encoders.items())
+        found = bench.evaluate(encoder, QUICK_PROBE, floors=dict(others), extraction=Extraction(quiet=quiet))
+        return QUICK_PROBE, {first: found.metrics, **{name: dict(found.floors[name].metrics) for name, _ in others}}
 
     def play(self, config: Config, evaluation: Probing, data_dir: Path) -> PlayStore | None:
         if self.probing_fingerprint(config, evaluation, data_dir) is None:

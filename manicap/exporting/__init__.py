@@ -1,0 +1,1 @@
+"""Encoders for other programs: ONNX and torch.export, checked against torch."""

@@ -1,0 +1,61 @@
+"""Static quantisation of an ONNX encoder: weights and activations as 8-bit integers, ranges from frames of a store."""
+
+import logging
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from manicap.core.files import atomic_write
+from manicap.exporting.formats import INPUT, Frames, onnx_runtime
+
+CALIBRATION_FRAMES, BATCH = 256, 32
+QUANTISED = ["Conv", "Gemm"]
+"""The layers. Matrix products resize images, which stays exact."""
+
+
+def quantise(source: Path, target: Path, frames: Frames) -> None:
+    """Write the int8 model of an ONNX file: per-channel weights, the range of each activation over these frames."""
+    onnx_runtime()
+    from onnxruntime.quantization import CalibrationMethod, QuantFormat, QuantType, quantize_static
+    from onnxruntime.quantization.shape_inference import quant_pre_process
+
+    with tempfile.TemporaryDirectory() as place:
+        prepared, found = Path(place) / "prepared.onnx", Path(place) / "int8.onnx"
+        logger = logging.getLogger()
+        before = logger.level
+        logger.setLevel(logging.ERROR)  # it advises on the root logger
+        try:
+            quant_pre_process(str(source), str(prepared), skip_symbolic_shape=True)
+            quantize_static(
+                str(prepared),
+                str(found),
+                _Batches(frames[:CALIBRATION_FRAMES]),
+                quant_format=QuantFormat.QDQ,
+                op_types_to_quantize=QUANTISED,
+                per_channel=True,
+                activation_type=QuantType.QUInt8,
+                weight_type=QuantType.QInt8,
+                calibrate_method=CalibrationMethod.MinMax,
+            )
+        finally:
+            logger.setLevel(before)
+        atomic_write(target, found.read_bytes())
+
+
+class _Batches:
+    """What onnxruntime calls a CalibrationDataReader, by its methods."""
+
+    def __init__(self, frames: Frames) -> None:
+        self.frames = frames
+        self.rewind()
+
+    def rewind(self) -> None:
+        self._next: Iterator[Frames] = (self.frames[i : i + BATCH] for i in range(0, len(self.frames), BATCH))
+
+    def get_next(self) -> dict[str, Any] | None:
+        batch = next(self._next, None)
+        return None if batch is None else {INPUT: batch}
+
+    def __len__(self) -> int:
+        return -(-len(self.frames) // BATCH)
