@@ -40,6 +40,7 @@ bench: $(DEV)
 	$(BIN)/python benchmarks/pretrain.py
 	$(BIN)/python benchmarks/capacity.py
 	$(BIN)/python benchmarks/probe.py
+	$(BIN)/python benchmarks/export.py
 	$(BIN)/python benchmarks/report.py
 
 # Kills, malformed inputs, flipped bits, full disks (docs/campaign.md). CAMPAIGN="kills --trials 1000 --seed 1" for others.

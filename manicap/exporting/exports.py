@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -44,7 +45,7 @@ class Int8:
     path: Path
     probe: str
     scores: dict[str, dict[str, float]]
-    """Metrics of `float` and `int8` features, probed alike."""
+    """Metrics of `float` and `int8` features, and of the untrained network's, probed alike."""
 
 
 @dataclass(frozen=True)
@@ -77,9 +78,10 @@ class Export:
         ]
         if self.int8 is not None:
             lines.append(f"{self.int8.path}: int8, {self.int8.probe} probe")
-            for metric, value in self.int8.scores["float"].items():
-                found = self.int8.scores["int8"][metric]
-                lines.append(f"  {metric}: {found:.4f} (float {value:.4f}, {found - value:+.4f})")
+            for metric in self.int8.scores["float"]:
+                exact, found, floor = (self.int8.scores[name][metric] for name in ("float", "int8", "untrained"))
+                told = f"float {exact:.4f}, {found - exact:+.4f}; untrained {floor:.4f}"
+                lines.append(f"  {metric}: {found:.4f} ({told})")
         if self.speed:
             ratios = ", ".join(f"{name} {rate / self.speed['torch']:.2f}" for name, rate in self.speed.items())
             lines.append(f"speed relative to torch: {ratios} ({SPEED_FRAMES} frames at a time, threads {self.threads})")
@@ -125,19 +127,13 @@ def export(
     path = _output(output, run, encoder, format)
     seen = None if run is None else _seen(run, num_frames, local_directory(data_dir), int8, quiet)
     frames = _noise(encoder, num_frames) if seen is None else seen
-    expected = encode_in_batches(lambda batch: run_torch(encoder, batch), frames)
-    exported = _write(encoder, format, path)
-    parity = check_parity(expected, encode_in_batches(exported, frames), f"{path} ({format})")
+    calls: dict[str, Encode] = {"torch": partial(run_torch, encoder), format: _write(encoder, format, path)}
+    expected, found = (encode_in_batches(call, frames) for call in calls.values())
+    parity = check_parity(expected, found, f"{path} ({format})")
     small = None
-    calls = {"torch": lambda batch: run_torch(encoder, batch), format: exported}
-    if int8:
-        assert run is not None
-        target = path.with_name(f"{path.stem}-int8{path.suffix}")
-        quantise(path, target, frames)
-        calls["int8"] = OnnxEncoder(target)
-        probed = {"float": calls["torch"], "int8": calls["int8"]}
-        domain, config, evaluation = _probing(run)
-        small = Int8(target, *domain.compare_encoders(config, evaluation, probed, local_directory(data_dir), quiet))
+    if int8 and run is not None:
+        small = _write_int8(run, encoder, path, frames, local_directory(data_dir), quiet)
+        calls["int8"] = OnnxEncoder(small.path)
     return Export(
         path=path,
         format=format,
@@ -175,8 +171,22 @@ def _write(encoder: PretrainedEncoder, format: FormatName, path: Path) -> Encode
         write_onnx(encoder, path)
         return OnnxEncoder(path)
     write_torch_export(encoder, path)
-    module = torch.export.load(path).module()
-    return lambda batch: run_torch(module, batch)
+    return partial(run_torch, torch.export.load(path).module())
+
+
+def _write_int8(
+    run: FinishedRun, encoder: PretrainedEncoder, path: Path, frames: Frames, data_dir: Path, quiet: bool
+) -> Int8:
+    """Quantise an ONNX file beside itself, and probe it beside what it was made of and where that began."""
+    target = path.with_name(f"{path.stem}-int8{path.suffix}")
+    quantise(path, target, frames)
+    probed: dict[str, Encode] = {
+        "float": partial(run_torch, encoder),
+        "int8": OnnxEncoder(target),
+        "untrained": partial(run_torch, run.untrained(encoder.layer)),
+    }
+    domain, config, evaluation = _probing(run)
+    return Int8(target, *domain.compare_encoders(config, evaluation, probed, data_dir, quiet))
 
 
 def _probing(run: FinishedRun) -> tuple[Domain[Any, Any], Any, Any]:

@@ -10,6 +10,7 @@ from manicap.core.files import atomic_write
 from manicap.exporting.formats import INPUT, Frames, onnx_runtime
 
 CALIBRATION_FRAMES, BATCH = 256, 32
+"""About how many of the given frames, evenly spaced, and how many at a time."""
 QUANTISED = ["Conv", "Gemm"]
 """The layers. Matrix products resize images, which stays exact."""
 
@@ -30,7 +31,7 @@ def quantise(source: Path, target: Path, frames: Frames) -> None:
             quantize_static(
                 str(prepared),
                 str(found),
-                _Batches(frames[:CALIBRATION_FRAMES]),
+                _Batches(frames[:: max(1, len(frames) // CALIBRATION_FRAMES)]),
                 quant_format=QuantFormat.QDQ,
                 op_types_to_quantize=QUANTISED,
                 per_channel=True,

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from manicap.core.config import from_dict, to_dict
+from manicap.core.config import config_problems, from_dict, to_dict
 from manicap.core.errors import UserError
 from manicap.core.results import has_result
 from manicap.domains.result import RunResult
@@ -61,6 +61,21 @@ class ProbedScore:
             differences_from_paper=result.differences_from_paper,
         )
 
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> "ProbedScore":
+        """The inverse of `asdict`, from JSON, whose keys are texts."""
+        found = {
+            "metrics": _numbers(values["metrics"]),
+            "floors": {name: _numbers(floor) for name, floor in values["floors"].items()},
+            "curves": {name: {int(n): float(y) for n, y in curve.items()} for name, curve in values["curves"].items()},
+            "differences_from_paper": tuple(map(str, values["differences_from_paper"])),
+        }
+        return cls(**{**values, **found})
+
+
+def _numbers(values: Mapping[str, Any]) -> dict[str, float]:
+    return {str(name): float(value) for name, value in values.items()}
+
 
 @dataclass(frozen=True)
 class EncoderCard:
@@ -91,12 +106,11 @@ class EncoderCard:
     def from_dict(cls, values: Mapping[str, Any], source: str) -> "EncoderCard":
         try:
             view, score = values["view"], values["score"]
-            if score is not None:
-                curves = {name: {int(n): y for n, y in curve.items()} for name, curve in score["curves"].items()}
-                differences = tuple(score["differences_from_paper"])
-                score = ProbedScore(**{**score, "curves": curves, "differences_from_paper": differences})
             found = None if view is None else from_dict(View, view, source)
-            return cls(**{**values, "view": found, "score": score})
+            card = cls(**{**values, "view": found, "score": None if score is None else ProbedScore.from_dict(score)})
+            if problems := config_problems(card):
+                raise ValueError("; ".join(problems))
+            return card
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             raise UserError(f"{source} has no card of this version ({error!r}); save the encoder again") from None
 

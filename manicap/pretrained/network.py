@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import torch
 
@@ -11,7 +11,7 @@ from manicap.algorithms import find_method
 from manicap.algorithms.base import Method, MethodContext, Settings
 from manicap.core.config import from_dict, to_dict
 from manicap.core.errors import UserError
-from manicap.core.ranges import Side
+from manicap.core.ranges import Range, Side, shown
 from manicap.nn.image_input import Channels, ImageView
 
 _KEYS = ("method", "settings", "input_shape", "num_variables", "image_view")
@@ -37,8 +37,11 @@ def network_of(description: Mapping[str, Any]) -> dict[str, Any]:
 
 def empty_method(description: Mapping[str, Any], source: str) -> Method:
     """The method with its training parts, as shapes without weights: it takes no memory."""
-    method_type = find_method(description["method"])
-    settings = from_dict(method_type.settings_type, description["settings"], source=source)
+    method, values = description["method"], description["settings"]
+    if not isinstance(method, str) or not isinstance(values, Mapping):
+        raise UserError(f"{source} describes no network: its method is {shown(method)}, its settings {shown(values)}")
+    method_type = find_method(method)
+    settings = from_dict(method_type.settings_type, values, source=source)
     context = described_context(description, source)
     try:
         with torch.device("meta"):
@@ -48,17 +51,21 @@ def empty_method(description: Mapping[str, Any], source: str) -> Method:
 
 
 def described_context(description: Mapping[str, Any], source: str) -> MethodContext:
-    shape = from_dict(_Shape, {"input_shape": description["input_shape"]}, source).input_shape
+    data = from_dict(_Data, {key: description[key] for key in ("input_shape", "num_variables")}, source)
+    shape = data.input_shape
     view = description.get("image_view")
+    if view is not None and not isinstance(view, Mapping):
+        raise UserError(f"{source}: image_view must be a table, got {shown(view)}")
     found = None if view is None else from_dict(ImageView, view, source)
     if found is not None and found.shape != shape:
         raise UserError(f"{source}: an image_view of {list(found.shape)} does not fit input_shape {list(shape)}")
-    return MethodContext(shape, description["num_variables"], image_view=found)
+    return MethodContext(shape, data.num_variables, image_view=found)
 
 
 @dataclass(frozen=True)
-class _Shape:
+class _Data:
     input_shape: tuple[Channels, Side, Side]
+    num_variables: Annotated[int, Range(0, 10**6)]
 
 
 def require_format(found: Any, own: int, path: Path, remedy: str) -> None:

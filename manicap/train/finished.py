@@ -5,7 +5,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from manicap.algorithms.base import Method, MethodContext, ProbeInput
+from manicap.algorithms.base import Method, MethodContext
 from manicap.core.config import config_hash
 from manicap.core.errors import UserError
 from manicap.domains.result import TrainingFacts
@@ -44,12 +44,12 @@ class FinishedRun:
         """What the method knew about its data."""
         return described_context(self.description, f"{self.run_dir}/encoder.json")
 
-    def encoder(self, layer: ProbeInput = "output", weights: WeightsName = "chosen") -> PretrainedEncoder:
+    def encoder(self, layer: str = "output", weights: WeightsName = "chosen") -> PretrainedEncoder:
         """The encoder as `manicap.load` returns it, before its scores are known."""
         card = training_card(self.description, self.config)
         return read_encoder(self.run_dir, self.description, layer, weights, card)
 
-    def untrained(self, layer: ProbeInput = "output") -> PretrainedEncoder:
+    def untrained(self, layer: str = "output") -> PretrainedEncoder:
         """The run's own network with its initial weights; it sees frames as the trained one does."""
         method = build_method(self.config, self.context)
         method.encoder.see_as(self.encoder(layer).method.encoder)
