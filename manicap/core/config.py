@@ -237,9 +237,15 @@ def _convert(hint: Any, value: Any, name: str, problems: list[str]) -> Any:
     return value
 
 
+def _is_a_name(option: Any) -> bool:
+    """Whether "none" is an ordinary value of the option: of any text, or of names in a registry that has it."""
+    hint, *checks = typing.get_args(option) if typing.get_origin(option) is typing.Annotated else (option,)
+    return hint is str and all(not isinstance(check, Known) or NONE in check.registry for check in checks)
+
+
 def _convert_union(options: tuple[Any, ...], value: Any, name: str, problems: list[str]) -> Any:
     """The first option that accepts the value; among several dataclasses, the one whose keys match."""
-    if value == NONE and type(None) in options and str not in options:
+    if value == NONE and type(None) in options and not any(map(_is_a_name, options)):
         return None
     attempts: list[list[str]] = []
     for option in options:

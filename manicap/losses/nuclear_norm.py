@@ -8,6 +8,8 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from manicap.losses.polar import polar_factor
+
 NuclearNormMethod = Literal["auto", "svd", "gram", "polar"]
 
 # Up to this many rows or columns the Gram matrix is float64 from the start: 2 ms at 64 x 4096 on two threads, where
@@ -24,7 +26,8 @@ def nuclear_norm(matrix: Tensor, method: NuclearNormMethod = "auto") -> Tensor:
 
     - `svd`: the reference, in float64.
     - `gram`: eigenvalues of the smaller Gram matrix, in float64 unless the matrix is large and well conditioned.
-    - `polar`: Newton-Schulz iteration for the polar factor, matrix multiplications only, no host synchronisation.
+    - `polar`: polynomials that end at the polar factor (`losses.polar`), matrix multiplications only, no host
+      synchronisation.
     - `auto`: `gram` on a CPU, where it is measured to be fastest, else `polar` (chosen because it consists only of
       multiplications; not measured on a GPU).
 
@@ -33,8 +36,8 @@ def nuclear_norm(matrix: Tensor, method: NuclearNormMethod = "auto") -> Tensor:
     `svd` resolves values down to min(B, D) * eps, and `gram`, which squares them, down to sqrt(min(B, D) * eps).) The
     zero matrix has value and gradient zero. `polar` returns the same value and a different subgradient: rounding noise
     in the missing directions is amplified with the rest, so that they also enter the gradient, with arbitrary sign and
-    length up to 1. `polar` takes 13 + 4 iterations in float32, 30 + 5 in float64, and assumes full-precision
-    multiplication (torch's default; expect three digits with TF32 enabled).
+    length up to 1. `polar` assumes full-precision multiplication, torch's default; with TF32 enabled
+    (`torch.set_float32_matmul_precision`), it takes more multiplications, and expect three digits.
     """
     if method not in get_args(NuclearNormMethod):
         raise ValueError(f"unknown nuclear norm method {method!r} (one of {', '.join(get_args(NuclearNormMethod))})")
@@ -105,24 +108,10 @@ def _gram_eigh(wide: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _polar_route(matrix: Tensor, with_polar: bool) -> tuple[Tensor, Tensor | None]:
-    """Odd polynomials of X move every singular value to 1 and leave the singular vectors unchanged.
-
-    The first polynomial has slope 3.44 at 0: it maps (0, 1.21] into itself and multiplies small values by 3.44, so
-    that after 13 steps every singular value of at least 1e-7 of the Frobenius norm (30 steps: 1e-16) lies in
-    [0.68, 1.21]. Then follows the order-3 Newton-Schulz polynomial, x - 1 -> 2.5 (x - 1)^3: the largest error over
-    that interval falls through 6e-2, 6e-4, 5e-10, 2e-16, below eps of float32 at the third step and of float64 at the
-    fourth; one extra step is a margin.
-    """
     wide = matrix if matrix.shape[0] <= matrix.shape[1] else matrix.mT
-    lift, polish = (30, 5) if matrix.dtype == torch.float64 else (13, 4)
-    scale = torch.linalg.matrix_norm(wide)
-    # The Frobenius norm bounds the largest singular value; the zero matrix stays zero.
-    x = wide / torch.where(scale > 0, scale, 1)
-    for a, b, c in [(3.4445, -4.7750, 2.0315)] * lift + [(1.875, -1.25, 0.375)] * polish:
-        gram = x @ x.mT
-        x = torch.addmm(x, torch.addmm(gram, gram, gram, beta=b, alpha=c), x, beta=a)
-    norm = (x * wide).sum()
-    return norm, (x if wide is matrix else x.mT) if with_polar else None
+    polar = polar_factor(wide)
+    norm = (polar * wide).sum()
+    return norm, (polar if wide is matrix else polar.mT) if with_polar else None
 
 
 _ROUTES: dict[str, _Route] = {"svd": _svd_route, "gram": _gram_route, "polar": _polar_route}

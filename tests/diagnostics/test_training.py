@@ -4,7 +4,7 @@ import torch
 from manicap.algorithms import METHODS
 from manicap.algorithms.base import Batch, MethodContext
 from manicap.diagnostics.geometry import alignment
-from manicap.diagnostics.training import heads_of, measure_batch
+from manicap.diagnostics.training import heads_of, measure_batch, regularizer_of
 from tests.algorithms.small import small_settings
 
 
@@ -60,3 +60,35 @@ def test_the_heads_of_charts_are_found():
     method = METHODS["simclr-c+"](settings, MethodContext((3, 32, 32)))
     assert heads_of(method) is method.charts.heads
     assert heads_of(build("st-dim")) is None
+
+
+@torch.no_grad()
+def test_the_shares_of_the_regularizer_are_those_of_two_backward_passes(frames):
+    method = build("dim-c+")
+    found = measure_batch(method, Batch(frames))
+    norms, sizes = [], []
+    for names in (["capacity"], ["global", "local"]):
+        method.zero_grad()
+        with torch.enable_grad():
+            loss = sum(method.loss(Batch(frames)).parts[name] for name in names)
+            loss.backward()
+        sizes.append(abs(loss.item()))
+        norms.append(sum(weight.grad.square().sum().item() for weight in method.encoder.parameters()) ** 0.5)
+    assert found["regularizer_loss_share"] == pytest.approx(sizes[0] / sizes[1], rel=1e-5)
+    assert found["regularizer_gradient_share"] == pytest.approx(norms[0] / norms[1], rel=1e-4)
+    method.zero_grad()
+    measure_batch(method, Batch(frames))
+    assert all(weight.grad is None for weight in method.parameters())
+
+
+@torch.no_grad()
+def test_a_method_without_a_regularizer_has_no_shares(frames):
+    found = measure_batch(build("st-dim"), Batch(frames))
+    assert not {"regularizer_loss_share", "regularizer_gradient_share"} & set(found)
+
+
+def test_the_regularizer_of_charts_is_found():
+    settings = METHODS["simclr-c+"].settings_type.preset("quick")
+    method = METHODS["simclr-c+"](settings, MethodContext((3, 32, 32)))
+    assert regularizer_of(method) is method.charts.regularizer
+    assert regularizer_of(build("st-dim")) is None

@@ -9,6 +9,8 @@ import torch.distributed as dist
 import torch.multiprocessing as mp
 from torch import Tensor
 
+from manicap.diagnostics.training import regularizer_shares
+from manicap.losses import REGULARIZERS
 from manicap.losses.capacity import CapacityRegularizer
 from manicap.losses.contrastive import nt_xent
 from manicap.losses.gather import gather_rows, mean_over_processes, row_offset
@@ -18,7 +20,9 @@ from manicap.losses.mmcr import mmcr
 from manicap.losses.reconstruction import unexplained
 from manicap.losses.redundancy import barlow_twins
 from manicap.losses.regression import negative_cosine
+from manicap.losses.sigreg import epps_pulley
 from manicap.losses.tico import covariance_contrast
+from manicap.losses.uniformity import uniformity
 from manicap.losses.variance import covariance_penalty, invariance, variance_hinge
 from tests.algorithms.small_images import build_small, make_views
 
@@ -26,10 +30,9 @@ WORLD, B = 2, 6
 Loss = Callable[[Tensor, Tensor], Tensor]
 
 
-def ratio_capacity(heads: Tensor, y: Tensor) -> Tensor:
+def by_ratio(name: str) -> Loss:
     """The automatic weight, which must be the same everywhere; the base loss is each process's own."""
-    loss, _ = CapacityRegularizer(target_ratio=0.1)(heads, y.square().mean())
-    return loss
+    return lambda heads, y: REGULARIZERS[name](target_ratio=0.1)(heads, y.square().mean())[0]
 
 
 # Each takes heads [B, 3, 4] and a map or sequence [B, 5, 4].
@@ -41,7 +44,9 @@ LOSSES: dict[str, Loss] = {
     "global_local_jsd": global_local_jsd,
     "local_local_jsd": lambda h, y: local_local_jsd(h, y[:, :3]),
     "capacity": lambda h, y: CapacityRegularizer(0.5)(h)[0],
-    "capacity_by_ratio": ratio_capacity,
+    **{f"{name}_by_ratio": by_ratio(name) for name in REGULARIZERS if name != "none"},
+    "epps_pulley": lambda h, y: epps_pulley(h),
+    "uniformity": lambda h, y: uniformity(h) + uniformity(y),
     "nt_xent": lambda h, y: nt_xent(h, y[:, :3]),
     "barlow_twins": lambda h, y: barlow_twins(h, y[:, :3]),
     "mmcr": lambda h, y: mmcr(torch.cat([h, y], dim=1)),
@@ -54,7 +59,7 @@ LOSSES: dict[str, Loss] = {
 }
 
 
-ONE_EACH = ("nt_xent", "mmcr", "variance_hinge", "covariance_penalty")
+ONE_EACH = ("nt_xent", "mmcr", "variance_hinge", "covariance_penalty", "uniformity")
 """Losses of two samples, which may be on two processes."""
 
 
@@ -99,6 +104,9 @@ def work(rank: int, directory: str) -> None:
     method = build_small("mmcr")
     bound = method.loss(make_views(method, size=3, seed=rank)).metrics["capacity_bound"]
     results["bound"] = (torch.tensor(bound),)
+    if rank == 0:  # alone: it must not wait for the other
+        method = build_small("simclr-c+")
+        results["shares"] = tuple(map(torch.tensor, regularizer_shares(method, make_views(method)).values()))
     torch.save(results, f"{directory}/{rank}.pt")
     dist.destroy_process_group()
 
@@ -115,7 +123,7 @@ def test_two_processes_equal_one(results: list[dict[str, tuple[Tensor, ...]]], n
     expected, *expected_gradients = loss_and_gradients(LOSSES[name], *inputs())
     values, *gradients = zip(*(result[name] for result in results), strict=True)
     # The automatic weight lives in a float32 buffer.
-    tolerance = 1e-6 if name == "capacity_by_ratio" else 1e-12
+    tolerance = 1e-6 if name.endswith("by_ratio") else 1e-12
     torch.testing.assert_close(torch.stack(values).mean(), expected, rtol=tolerance, atol=0)
     for pieces, whole in zip(gradients, expected_gradients, strict=True):
         # DDP divides the sum over processes by their number.
@@ -144,6 +152,12 @@ def test_the_bound_of_mmcr_counts_the_samples_of_all_processes(results: list[dic
     # sqrt(n min(n, D)) of n = 2 x 3 samples and D = 8 units.
     for result in results:
         torch.testing.assert_close(result["bound"][0], torch.tensor(6.0))
+
+
+def test_the_share_of_a_regularizer_is_not_measured_by_one_process_of_two(
+    results: list[dict[str, tuple[Tensor, ...]]],
+) -> None:
+    assert results[0]["shares"] == ()
 
 
 def test_rows_need_not_be_contiguous_and_stay_as_they_are(results: list[dict[str, tuple[Tensor, ...]]]) -> None:

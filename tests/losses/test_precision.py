@@ -38,10 +38,16 @@ LOSSES: dict[str, tuple[Loss, tuple[Tensor, ...]]] = {
     "certainty": (losses.certainty, (membership(),)),
     "imbalance": (losses.imbalance, (membership(),)),
     "nuclear_norm": (losses.nuclear_norm, (randn(B, D),)),
-    "CapacityRegularizer": (
-        lambda *heads: losses.CapacityRegularizer(0.1)(heads[0], None, heads[1])[0],
-        HEADS,
-    ),
+    **{
+        losses.REGULARIZERS[name].__name__: (
+            lambda *heads, name=name: losses.REGULARIZERS[name](0.1)(heads[0], None, heads[1])[0],
+            HEADS,
+        )
+        for name in losses.REGULARIZERS
+        if name != "none"
+    },
+    "epps_pulley": (losses.epps_pulley, (HEADS[0],)),
+    "uniformity": (losses.uniformity, (HEADS[0],)),
     "nt_xent": (losses.nt_xent, HEADS),
     "infonce": (losses.infonce, (randn(B, D), randn(B, D, seed=1))),
     "global_local_infonce": (losses.global_local_infonce, (HEADS[0], LOCAL)),
@@ -65,8 +71,8 @@ LOSSES: dict[str, tuple[Loss, tuple[Tensor, ...]]] = {
     "variance_hinge": (losses.variance_hinge, (HEADS[0],)),
     "covariance_penalty": (losses.covariance_penalty, (HEADS[0],)),
 }
-PARTS_OF_LOSSES = {"centroids", "standardize"}
-MODULES_OF_PARTS = {"pairs", "gather"}
+PARTS_OF_LOSSES = {"centroids", "standardize", "Regularizer", "NoRegularizer"}
+MODULES_OF_PARTS = {"pairs", "gather", "polar"}
 """Called by losses, which have left autocast and half precision before."""
 
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from manicap.losses.redundancy import barlow_twins, standardize
+from manicap.losses.redundancy import BarlowRegularizer, barlow_twins, standardize
 
 
 def randn(*shape: int, seed: int = 0) -> Tensor:
@@ -88,3 +88,12 @@ def test_a_normalised_output_of_length_zero_is_finite_with_its_gradient() -> Non
     loss.backward()
     assert torch.isfinite(loss)
     assert torch.isfinite(z.grad).all()  # type: ignore[arg-type]
+
+
+def test_the_regularizer_compares_heads_of_the_same_samples_with_each_other() -> None:
+    z = randn(6, 2, 3)
+    pairs = [barlow_twins(z[:, i : i + 1], z[:, j : j + 1], 0.005).item() for i in range(2) for j in range(2)]
+    assert BarlowRegularizer(2.0)(z)[0].item() == pytest.approx(2 * sum(pairs) / 4, rel=1e-12)
+    assert BarlowRegularizer(2.0, off_diagonal_weight=1.0)(z)[0].item() == pytest.approx(
+        2 * barlow_twins(z, z, 1.0).item(), rel=1e-12
+    )

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from manicap.losses.variance import covariance_penalty, invariance, variance_hinge
+from manicap.losses.variance import VICRegularizer, covariance_penalty, invariance, variance_hinge
 
 
 def randn(*shape: int, seed: int = 0) -> Tensor:
@@ -53,3 +53,11 @@ def test_a_matrix_without_heads_is_refused(loss) -> None:  # type: ignore[no-unt
         loss(torch.zeros(4, 3))
     with pytest.raises(ValueError, match=rf"{loss.__name__} needs heads of shape .B, N, D., got .4, 2, 0."):
         loss(torch.zeros(4, 2, 0))
+
+
+def test_the_regularizer_is_25_variances_and_one_covariance() -> None:
+    z = 0.5 * randn(6, 2, 3)
+    variance, covariance = variance_hinge(z).item(), covariance_penalty(z).item()
+    assert VICRegularizer(2.0)(z)[0].item() == pytest.approx(2 * (25 * variance + covariance), rel=1e-13)
+    other = VICRegularizer(2.0, variance_weight=1, covariance_weight=3)
+    assert other(z)[0].item() == pytest.approx(2 * (variance + 3 * covariance), rel=1e-13)

@@ -12,7 +12,7 @@ OTHERS = {
 # Tests of several processes take long, and only what gathers over processes needs them.
 DISTRIBUTED = "tests/losses/test_distributed.py"
 # Tests of a file under another name.
-ALSO_NEAR = {"atlas.py": "tests/topology/test_fit.py", "capacity.py": "tests/losses/test_nuclear_norm.py"}
+ALSO_NEAR = {"atlas.py": "tests/topology/test_fit.py", "polar.py": "tests/losses/test_nuclear_norm.py"}
 
 
 def tests_of(root: Path, file: str) -> tuple[list[str], list[str]]:

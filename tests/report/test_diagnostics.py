@@ -72,3 +72,14 @@ def test_what_was_measured_while_training_becomes_curves(tmp_path):
     RunRecord({}, log_every=20, diagnose_every=5, logs={DIAGNOSTICS: log.sha256}).write(tmp_path)
     (chart,) = observation_charts(tmp_path)
     assert (chart.title, chart.series[0].steps, chart.series[0].values) == ("Batch: spread", (5, 10), (0.5, 0.25))
+
+
+def test_the_shares_of_the_regularizer_are_one_chart(tmp_path):
+    log = LogFile(tmp_path / DIAGNOSTICS)
+    log.write({"step": 5, "regularizer_loss_share": 0.02, "regularizer_gradient_share": 0.5})
+    log.write({"step": 10, "regularizer_loss_share": 0.03, "regularizer_gradient_share": 0.6})
+    log.close()
+    RunRecord({}, log_every=20, diagnose_every=5, logs={DIAGNOSTICS: log.sha256}).write(tmp_path)
+    (chart,) = observation_charts(tmp_path)
+    assert [series.values for series in chart.series] == [(0.02, 0.03), (0.5, 0.6)]
+    assert [series.name for series in chart.series] == ["the loss", "its gradient on the encoder"]
