@@ -1,12 +1,12 @@
-"""Things chosen by name: methods, probes, encoders and domains, ours and those of other packages.
+"""Things chosen by name: methods, regularizers, probes, encoders and domains, ours and those of other packages.
 
     METHODS = Registry("method", Method, {"st-dim": STDIM, ...})
     METHODS["st-dim"]
     METHODS["my_package.methods:MyMethod"]      # if the caller has named it: `allow_plugins`
 
-A package registers a thing under a short name with an entry point in the group `manicap.methods` (probes, encoders,
-domains). Without one, it is named by its import path. A path is imported only if the caller named it in this process:
-a config, a run or an encoder from elsewhere never decides what is imported.
+A package registers a thing under a short name with an entry point in the group `manicap.methods` (regularizers,
+probes, encoders, domains). Without one, it is named by its import path. A path is imported only if the caller named it
+in this process: a config, a run or an encoder from elsewhere never decides what is imported.
 """
 
 import re
