@@ -30,7 +30,7 @@ class RegularizedSettings(Settings):
     def build_regularizer(self) -> Regularizer | None:
         """The regularizer with its weight; None if there is none."""
         found = REGULARIZERS[self.regularizer or self.own_regularizer]
-        if issubclass(found, NoRegularizer):
+        if found is NoRegularizer:
             return None
         return found(self.epsilon if self.target_ratio is None else None, target_ratio=self.target_ratio)
 

@@ -204,6 +204,12 @@ def test_errors_say_what_to_do() -> None:
         CapacityRegularizer(0.1)(torch.zeros(0, 3, 4))
 
 
+def test_centroids_are_of_heads() -> None:
+    for shape in ((2, 3), (0, 3, 4)):
+        with pytest.raises(ValueError, match=rf"centroids needs heads_BND of shape \[B, N, D\], got \{list(shape)}"):
+            centroids(torch.zeros(shape))
+
+
 def test_two_stacks_of_heads_give_the_mean_of_their_norms() -> None:
     # Four orthogonal samples: norm 4. Four equal ones: sqrt(4) = 2.
     spread = torch.eye(4, 6).double()[:, None].repeat(1, 3, 1)

@@ -103,7 +103,8 @@ def work(rank: int, directory: str) -> None:
     results["one each"] = tuple(LOSSES[name](*one) for name in ONE_EACH)
     method = build_small("mmcr")
     bound = method.loss(make_views(method, size=3, seed=rank)).metrics["capacity_bound"]
-    results["bound"] = (torch.tensor(bound),)
+    _, measured = CapacityRegularizer(1.0)(torch.ones(3, 2, 8))
+    results["bound"] = (torch.tensor(bound), torch.tensor(measured["bound"]))
     if rank == 0:  # alone: it must not wait for the other
         method = build_small("simclr-c+")
         results["shares"] = tuple(map(torch.tensor, regularizer_shares(method, make_views(method)).values()))
@@ -148,10 +149,13 @@ def test_a_sample_on_each_process_is_enough(results: list[dict[str, tuple[Tensor
         torch.testing.assert_close(values.mean(), LOSSES[name](*two), rtol=1e-12, atol=0)
 
 
-def test_the_bound_of_mmcr_counts_the_samples_of_all_processes(results: list[dict[str, tuple[Tensor, ...]]]) -> None:
-    # sqrt(n min(n, D)) of n = 2 x 3 samples and D = 8 units.
+def test_the_bound_of_the_norm_counts_the_samples_of_all_processes(
+    results: list[dict[str, tuple[Tensor, ...]]],
+) -> None:
+    # sqrt(n min(n, D)) of n = 2 x 3 samples and D = 8 units: of MMCR, and of the regularizer.
     for result in results:
-        torch.testing.assert_close(result["bound"][0], torch.tensor(6.0))
+        for bound in result["bound"]:
+            torch.testing.assert_close(bound, torch.tensor(6.0))
 
 
 def test_the_share_of_a_regularizer_is_not_measured_by_one_process_of_two(

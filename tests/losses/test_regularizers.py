@@ -88,8 +88,9 @@ def test_errors_name_the_regularizer_and_what_it_needs(name: str) -> None:
     own = type(build(name, 0.1)).__name__
     with pytest.raises(ValueError, match=f"{own} with a target_ratio needs base_loss"):
         build(name, target_ratio=0.1)(randn(4, 2, 6))
-    with pytest.raises(ValueError, match=rf"{own} needs heads_BND of shape \[B, N, D\], got \[4, 6\]"):
-        build(name, 0.1)(randn(4, 6))
+    for shape in ((4, 6), (0, 2, 6)):
+        with pytest.raises(ValueError, match=rf"{own} needs heads_BND of shape \[B, N, D\], got \{list(shape)}"):
+            build(name, 0.1)(torch.zeros(shape))
     with pytest.raises(ValueError, match=rf"{own} needs .* of one shape, got \[4, 2, 6\] and \[4, 3, 6\]"):
         build(name, 0.1)(randn(4, 2, 6), other_BND=randn(4, 3, 6))
 
@@ -107,6 +108,20 @@ def test_a_penalty_of_zero_leaves_the_automatic_weight_usable(name: str) -> None
     assert (term.item(), parts["weight"]) == (0, 0)
     regularizer.is_silent = False
     assert abs(regularizer(randn(4, 2, 6), torch.tensor(3.0))[0].item()) == pytest.approx(0.3, rel=1e-6)
+
+
+def test_the_weight_moves_by_a_hundredth_per_step_by_default() -> None:
+    class Length(Regularizer):
+        term = "length"
+
+        def penalty(self, heads_BND: Tensor) -> Tensor:
+            return heads_BND.norm()
+
+    # Length 2, bases 2 and 4: the quotients are 1 and 2, their average 0.99 + 0.02.
+    regularizer, heads = Length(target_ratio=0.5), torch.full((4, 1, 1), 1.0)
+    weights = [regularizer(heads, torch.tensor(base))[1]["weight"] for base in (2.0, 4.0)]
+    assert weights == pytest.approx([0.5, 0.505], rel=1e-6)
+    assert regularizer(heads, torch.tensor(4.0))[1]["penalty"] == 2
 
 
 def test_none_is_a_term_of_zero_whatever_its_weight() -> None:

@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
@@ -31,6 +32,15 @@ def test_the_statistic_is_its_closed_form() -> None:
         assert epps_pulley(x[:, None, None]).item() == pytest.approx(closed_form(x), rel=1e-4, abs=1e-4)
 
 
+def test_the_integral_is_a_trapezoidal_sum_over_17_nodes() -> None:
+    # Samples so far apart that the sum is not the integral, and the last node counts: node by node, as in the paper.
+    x, nodes = 40 * randn(7).numpy(), np.linspace(-5, 5, 17)
+    characteristic = np.exp(1j * nodes[:, None] * x).mean(1)
+    heights = np.abs(characteristic - np.exp(-(nodes**2) / 2)) ** 2 * np.exp(-(nodes**2) / 2)
+    expected = 7 * np.trapezoid(heights, nodes)
+    assert epps_pulley(torch.from_numpy(x)[:, None, None]).item() == pytest.approx(expected, rel=1e-12)
+
+
 def test_the_mean_over_heads_and_directions_counts() -> None:
     x = randn(9, 2, 3)
     each = [epps_pulley(x[:, n : n + 1, k : k + 1]) for n in range(2) for k in range(3)]
@@ -54,6 +64,7 @@ def test_directions_have_unit_length_change_at_every_training_step_and_not_betwe
     torch.testing.assert_close(first.square().sum(0), torch.ones(7))
     one, two = regularizer(heads)[0], regularizer(heads)[0]
     assert one != two
+    assert regularizer.state_dict()["_extra_state"] == 2
     assert not torch.equal(regularizer.directions(4), first)
     regularizer.eval()
     assert torch.equal(regularizer(heads)[0], regularizer(heads)[0])
@@ -71,3 +82,8 @@ def test_nothing_is_drawn_from_the_global_generator() -> None:
     before = torch.random.get_rng_state()
     SIGRegularizer(1.0)(randn(5, 2, 4))
     assert torch.equal(torch.random.get_rng_state(), before)
+
+
+def test_errors() -> None:
+    with pytest.raises(ValueError, match=r"epps_pulley needs heads of shape \[B, N, D\], got \[5, 2\]"):
+        epps_pulley(randn(5, 2))
