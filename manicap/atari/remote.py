@@ -15,13 +15,14 @@ from pathlib import Path
 from typing import Any
 
 from manicap.atari.games import GAMES
-from manicap.atari.integrity import NewerFormat, described_files, verify_store
+from manicap.atari.integrity import described_files, verify_store
 from manicap.atari.store import Store, StoreConfig, store_path
 from manicap.core.errors import Failure, UserError
 from manicap.core.files import exclusive_lock, publish_directory, require_space
 from manicap.core.progress import Tracker
 from manicap.core.remote import Advance, Remote, RemoteFailure, has_origin, say_once, write_origin
 from manicap.core.sealed import read_sealed
+from manicap.play.inspection import NewerFormat
 from manicap.play.integrity import MANIFEST
 from manicap.play.leavings import building_path, lock_path
 
