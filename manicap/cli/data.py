@@ -10,7 +10,7 @@ from rich.table import Table
 
 from manicap.atari.convert import convert_store
 from manicap.atari.emulator import FRAME_SHAPE, RAM_SIZE
-from manicap.atari.export import FPS, Format, export_life
+from manicap.atari.export import exportable_lives
 from manicap.atari.integrity import open_store, verify_store
 from manicap.atari.store import FORMAT, Store, list_stores, remove_store
 from manicap.cli.annotation_set import AnnotationSet
@@ -22,9 +22,11 @@ from manicap.core.printing import in_columns, plain_console
 from manicap.core.progress import Tracker
 from manicap.core.ranges import Range, Seed
 from manicap.core.remote import remote_of
+from manicap.environments.export import exportable_episodes
 from manicap.environments.integrity import open_environment_store, verify_environment_store
 from manicap.environments.inventory import is_environment_store, list_environment_stores, remove_environment_store
 from manicap.images.inventory import find_image_files, list_image_files
+from manicap.play.export import FPS, Format, Wanted, export_episode
 from manicap.play.protocol import PLAIN, ProtocolName, find_protocol
 from manicap.play.splits import probe_splits
 from manicap.play.store import PlayStore
@@ -205,26 +207,29 @@ def data_export(
     fps: Annotated[float, Range(1, 120)] = FPS,
     force: bool = False,
 ) -> None:
-    """Write one life of a store as a film, or as arrays for other programs.
+    """Write one life of a game, or one episode of an environment, as a film or as arrays for other programs.
 
-    In colour if the store has it. An npz file holds frames, RAM, actions, rewards and state variables.
+    In colour if the store has it. An npz file holds frames, actions, rewards and state variables, of a game its RAM
+    too; that of an environment can be recorded from: manicap record --from
 
     Args:
         path: Directory of the store, as 'data list' shows it.
-        episode: Number of the life, from 0; the longest if omitted.
+        episode: Number of the life or episode, from 0; the longest if omitted.
         format: mp4, gif or npz; by default as --out ends, mp4 without --out.
-        out: File to write; by default <game>-life-<number>.<format> here.
+        out: File to write; by default <game>-life-<number>.<format> or <env>-episode-<number>.<format> here.
         colour: Refuse a store without colour.
         no_colour: Gray frames.
-        scale: Of films: a pixel of the game is this many pixels high and twice as many wide; best even.
-        fps: Of films: frames per second; the game was played at 15.
+        scale: Of films: a pixel is this many pixels high, and as many wide, of a game twice as many; best even.
+        fps: Of films: frames per second; a game was played at 15.
         force: Replace an existing file.
     """
     if colour and no_colour:
         raise UserError("give only one of --colour and --no-colour")
     kind = _format(format, out)
-    wanted = True if colour else False if no_colour else None
-    print(export_life(open_store(path), kind, episode, out, wanted, scale, fps, force))
+    in_colour = True if colour else False if no_colour else None
+    recorded = is_environment_store(path)
+    source = exportable_episodes(open_environment_store(path)) if recorded else exportable_lives(open_store(path))
+    print(export_episode(source, Wanted(kind, episode, out, in_colour, scale, fps, force)))
 
 
 def _format(named: str | None, out: Path | None) -> Format:

@@ -67,7 +67,7 @@ COMMANDS: dict[str, Command] = {
     "data verify": Command("manicap.cli.data:data_verify", "Check every byte of the data against its hashes."),
     "data splits": Command("manicap.cli.data:data_splits", "Show how a store is split, and what each filter drops."),
     "data convert": Command("manicap.cli.data:data_convert", "Compress stores of earlier versions."),
-    "data export": Command("manicap.cli.data:data_export", "Write one life as a film or as arrays."),
+    "data export": Command("manicap.cli.data:data_export", "Write one life or episode as a film or as arrays."),
     "data remove": Command("manicap.cli.data:data_remove", "Delete a store."),
     "data pull": Command("manicap.cli.remote:data_pull", "Download stores from a remote data directory."),
     "data push": Command("manicap.cli.remote:data_push", "Upload stores to a remote data directory."),

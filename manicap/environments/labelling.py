@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,6 +58,16 @@ class RecordedLabels:
             return None
         chosen = [self._counted(each) if each.kind == "class" else self._table[each.name] for each in columns]
         return np.stack([column[rows] for column in chosen], axis=-1).astype(np.float64)
+
+    def as_given(self, rows: Rows) -> dict[str, NDArray[Any]]:
+        """Of all variables: bools, numbers, and the names of classes as text."""
+        found: dict[str, NDArray[Any]] = {}
+        for name, column in self._columns.items():
+            values = self._table[name][rows]
+            found[name] = np.array(column.names)[values] if column.names else values
+            if column.type == "bool":
+                found[name] = values.astype(bool)
+        return found
 
     def _is_own_value(self, column: Column) -> bool:
         return column.kind == "class" or (not self._is_binned(column) and self._table[column.name].min() == 0)

@@ -141,6 +141,10 @@ class EnvironmentStore:
             return self._play
         raise unknown_choice("annotation set", name, ("recorded", "play"))
 
+    def given_labels(self, rows: Any) -> dict[str, NDArray[Any]]:
+        """The recorded state variables as they were given: bools, numbers, and the names of classes."""
+        return self._recorded.as_given(rows) if self.layout.columns else {}
+
     @cached_property
     def _recorded(self) -> RecordedLabels:
         if not self.layout.columns:

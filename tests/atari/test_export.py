@@ -11,11 +11,12 @@ import pytest
 
 from manicap.atari.collect import collect
 from manicap.atari.convert import convert_store
-from manicap.atari.export import export_life
+from manicap.atari.export import exportable_lives
 from manicap.atari.integrity import open_store
 from manicap.atari.store import StoreConfig
 from manicap.cli.main import main
 from manicap.core.errors import Failure, UserError
+from manicap.play.export import Wanted, export_episode
 from tests.atari.old_store import write_small_old_store
 from tests.cli.test_main import call
 
@@ -29,6 +30,10 @@ def store(tmp_path_factory):
 @pytest.fixture
 def ffmpeg():
     return pytest.importorskip("imageio_ffmpeg", reason="install manicap[video]").get_ffmpeg_exe()
+
+
+def export_life(store, format, episode=None, out=None, **more):
+    return export_episode(exportable_lives(store), Wanted(format, episode, out, **more))
 
 
 def rows_of(store, life):

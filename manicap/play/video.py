@@ -1,9 +1,4 @@
-"""Frames as a film: mp4 by ffmpeg, gif by Pillow.
-
-The console's pixels are wide: 160 of them fill a line of a 4:3 screen, on which a pixel is 12/7 as wide as high. The
-nearest whole number is 2, with which every pixel is equally large and no edge is blurred: at scale N a pixel is
-N high and 2N wide.
-"""
+"""Frames as a film: mp4 by ffmpeg, gif by Pillow. Every pixel is equally large and no edge is blurred."""
 
 import errno
 import os
@@ -19,11 +14,11 @@ from subprocess import DEVNULL, PIPE
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from manicap.atari.emulator import FRAME_SHAPE
-from manicap.atari.screens import Bytes
 from manicap.core.errors import Failure, UserError
 
+Bytes = NDArray[np.uint8]
 QUALITY = 4
 """x264's rate factor: in a life of each of 24 games, at scale 2, no pixel was off by more than 11 of 255 levels. At 0,
 which is lossless, x264 uses a profile that many players lack."""
@@ -38,21 +33,34 @@ class Clip:
     """Frames to be shown."""
 
     chunks: Iterable[Bytes]
-    """uint8 [n, 210, 160], in colour [n, 210, 160, 3]; read once."""
-    num_frames: int
-    has_colour: bool
+    """uint8 [n, H, W], in colour [n, H, W, 3]; read once."""
+    shape: tuple[int, ...]
+    """Of all of them: [n, H, W] or [n, H, W, 3]."""
     scale: int
+    """Pixels of the film from the top to the bottom of a pixel of a frame."""
+    pixel_width: int
+    """How many times as wide as high a pixel of a frame is shown."""
     fps: float
+
+    @property
+    def num_frames(self) -> int:
+        return self.shape[0]
+
+    @property
+    def has_colour(self) -> bool:
+        return len(self.shape) == 4
 
     @property
     def size(self) -> tuple[int, int]:
         """Width and height on the screen."""
-        height, width = FRAME_SHAPE
-        return 2 * self.scale * width, self.scale * height
+        _, height, width, *_ = self.shape
+        return self.pixel_width * self.scale * width, self.scale * height
 
 
 def write_mp4(path: Path, clip: Clip) -> None:
-    """Encode with H.264, in the pixel format that every player knows (yuv420p)."""
+    """Encode with H.264, in the pixel format that every player knows (yuv420p), whose sides are even."""
+    if any(side % 2 for side in clip.size):
+        raise UserError(f"an mp4 of {clip.size[0]} x {clip.size[1]} pixels is not possible: give an even scale")
     with tempfile.TemporaryFile() as messages:
         process = subprocess.Popen(_encoding(path, clip), stdin=PIPE, stdout=DEVNULL, stderr=messages)
         assert process.stdin is not None
@@ -91,7 +99,7 @@ def write_gif(path: Path, clip: Clip) -> None:
 
 
 def _encoding(path: Path, clip: Clip) -> list[str]:
-    height, width = FRAME_SHAPE
+    _, height, width, *_ = clip.shape
     frames = f"-f rawvideo -pix_fmt {'rgb24' if clip.has_colour else 'gray'} -s {width}x{height} -r {clip.fps} -i -"
     larger = f"scale={clip.size[0]}:{clip.size[1]}:flags=neighbor:out_color_matrix=bt709:out_range=tv,format=yuv420p"
     colours = "-colorspace bt709 -color_primaries bt709 -color_trc bt709 -color_range tv"
