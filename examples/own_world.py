@@ -79,7 +79,12 @@ def main(
             label_categories=("ball_x:position", "ball_y:position", "velocity_x:velocity", "velocity_y:velocity"),
             collect_steps=collect_steps,
             max_steps=max_steps,
-            evaluation={"probe_input": "backbone", "probe_steps": probe_steps, "probe": probe},
+            evaluation={
+                "probe_input": "backbone",
+                "probe_steps": probe_steps,
+                "probe": probe,
+                "coordinates": ("ball_x:x:-0.5:63.5", "ball_y:y:-0.5:63.5"),  # in pixels, whose centres are whole
+            },
             data_dir=data_dir,
             runs_dir=runs_dir,
         )

@@ -1,9 +1,12 @@
 """The table that every example prints: how well state variables are read off features, untrained ones beside them."""
 
-from manicap.domains.result import RunResult
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:  # processes that only play import this file too, and need no torch
+    from manicap.domains.result import RunResult
 
 
-def print_table(title: str, results: list[RunResult]) -> None:
+def print_table(title: str, results: "list[RunResult]") -> None:
     """One line per state variable: R2 of numbers, F1 of classes. Untrained networks stand before the trained ones."""
     print(f"\n{title}\n")
     names = [result.method for result in results]

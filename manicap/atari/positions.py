@@ -9,7 +9,6 @@ the pile above that of shuffled values, measured on frames not used to find it, 
 """
 
 import itertools
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -18,6 +17,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from manicap.core.seeding import numpy_generator
+from manicap.play.places import AxisMap, PixelMap, object_axes
 
 SLOPES: tuple[float, ...] = (1.0, -1.0, 2.0, -2.0, 0.5, -0.5)
 MIN_CONTRAST = 0.5
@@ -31,50 +31,21 @@ _CHANGED = 3
 """Difference from the median frame, in gray levels, that counts as changed."""
 _REACH = 48
 """Maximum distance from the peak, in pixels, within the same object."""
-_AXIS = re.compile(r"(?:^|_)([xy])(\d*)(?=_|$)")
 
 Points = NDArray[np.int64]
 Values = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class AxisMap:
-    """`slope * value + intercept` is a pixel column (x) or row (y). Without a variable the object does not move."""
+class FoundMap(PixelMap):
+    """A map that was estimated; the extent of an object is in whole pixels."""
 
-    variable: str | None
-    slope: float
-    intercept: float
-
-    def at(self, values: NDArray[np.generic]) -> Values:
-        return self.slope * values.astype(np.float64) + self.intercept
-
-
-@dataclass(frozen=True)
-class PixelMap:
-    """Where the centre of an object is drawn. An axis that could not be found is None."""
-
-    x: AxisMap | None
-    y: AxisMap | None
-    width: int
-    """Extent in pixels; for an unknown axis, that of the whole frame."""
-    height: int
     contrast: float
-
-
-def object_axes(variables: Iterable[str]) -> dict[str, dict[str, str]]:
-    """Pair names by stem: `ball_x`, `ball_y` give {"ball": {"x": "ball_x", "y": "ball_y"}}; `enemy_x_3` "enemy 3"."""
-    objects: dict[str, dict[str, str]] = {}
-    for name in variables:
-        match = _AXIS.search(name)
-        if match:
-            stem = f"{name[: match.start()]}_{match.group(2)}{name[match.end() :]}"
-            objects.setdefault(" ".join(stem.split("_")).strip(), {})[match.group(1)] = name
-    return {re.sub(" +", " ", stem) or "object": axes for stem, axes in objects.items()}
 
 
 def estimate_positions(
     frames: NDArray[np.uint8], labels: Mapping[str, NDArray[np.uint8]], variables: Iterable[str]
-) -> dict[str, PixelMap]:
+) -> dict[str, FoundMap]:
     """Pixel maps of the objects that the named variables place; objects that are not clearly found are omitted.
 
     `frames` uint8 [n, height, width], `labels[name]` uint8 [n]. Deterministic.
@@ -89,7 +60,7 @@ def estimate_positions(
     if len(frames) < 2:
         return {}
     background = np.median(frames[_spread(len(frames), 101)], axis=0)
-    found: dict[str, PixelMap] = {}
+    found: dict[str, FoundMap] = {}
     for stem, axes in object_axes(names).items():
         moving = {axis: name for axis, name in axes.items() if len(np.unique(labels[name])) >= MIN_DISTINCT}
         if moving:
@@ -101,7 +72,7 @@ def estimate_positions(
 
 def _locate(
     frames: NDArray[np.uint8], background: Values, values: Mapping[str, NDArray[np.uint8]], names: Mapping[str, str]
-) -> PixelMap | None:
+) -> FoundMap | None:
     chosen = _varied_frames(list(values.values()))
     count, height, width = len(chosen), *frames.shape[1:]
     mask = np.abs(frames[chosen].astype(np.int16) - background) > _CHANGED
@@ -117,7 +88,7 @@ def _locate(
     if best.contrast < MIN_CONTRAST:
         return None
     known_x, known_y = "x" in values or best.shape[1] > 1, "y" in values or best.shape[0] > 1
-    return PixelMap(
+    return FoundMap(
         x=AxisMap(names.get("x"), best.slopes[0], best.centre[1]) if known_x else None,
         y=AxisMap(names.get("y"), best.slopes[1], best.centre[0]) if known_y else None,
         width=best.extent[1] if known_x else width,

@@ -24,6 +24,7 @@ from manicap.algorithms.base import Method, MethodContext, PresetName, SampleKin
 from manicap.core.config import to_dict
 from manicap.core.errors import UserError
 from manicap.core.registry import Registry
+from manicap.play.places import PixelMap
 from manicap.play.store import PlayStore
 
 if TYPE_CHECKING:  # they look up domains by name
@@ -105,8 +106,6 @@ class Domain(ABC, Generic[Config, Probing]):
     """Its name in a sentence: Atari games, images."""
     kinds: ClassVar[tuple[SampleKind, ...]]
     """The kinds of its samples: methods of these kinds can learn from it."""
-    places_on_screen: ClassVar[bool] = False
-    """Whether places are in pixels of the frame, so that what is decoded can be drawn into it."""
     subject_field: ClassVar[str]
     """The field of its config, and the flag, that says what to learn from: game, dataset."""
     example_subject: ClassVar[str]
@@ -210,6 +209,10 @@ class Domain(ABC, Generic[Config, Probing]):
     def play(self, config: Config, evaluation: Probing, data_dir: Path) -> PlayStore | None:
         """The play that was probed on, to be shown; None if it is not on disk, or there is none."""
         return None
+
+    def places(self, evaluation: Probing, store: PlayStore, predictions: Any) -> Mapping[str, PixelMap]:
+        """Where in the frames of a store objects are, by name, so that `StatePredictions` can be drawn into them."""
+        return {}
 
     def test_features(self, config: Config, encoder: Any, probe_steps: int, data_dir: Path, quiet: bool) -> Any:
         """Features [n, F] of a probe's test samples, for drawing the charts of a run."""

@@ -121,8 +121,9 @@ class Player:
     markers: tuple[Marker, ...] = ()
     captions: tuple[str, ...] = ()
     """Empty, or one per frame: `episode 3, step 118`."""
-    frame_width: int = 160
-    frame_height: int = 210
+    frame_width: float = 160
+    frame_height: float = 210
+    """In the units of markers."""
     frames_per_second: int = 15
     """15 steps of 4 frames are the game's own speed."""
 

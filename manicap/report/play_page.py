@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from manicap.atari.positions import AxisMap, estimate_positions
 from manicap.core.config import to_dict
 from manicap.core.files import atomic_write
 from manicap.domains.result import RunResult
 from manicap.play.categories import in_order
-from manicap.play.store import PlayStore
+from manicap.play.places import AxisMap, PixelMap
 from manicap.probing.curve_result import UNTRAINED
 from manicap.probing.metrics import Score as MeasuredScore
 from manicap.probing.metrics import Scores
@@ -56,7 +55,8 @@ PUBLISHED_NOTE = (
 )
 KINDS = {"class": "name"}
 """What a kind is called on the page, if not by its own name."""
-POSITION_FRAMES = 1500
+PAGE_HEIGHT = 210
+"""Of a frame in the units of markers: pixels of Atari's."""
 
 
 def write_play_page(run_dir: Path, data_dir: Path) -> Path:
@@ -235,14 +235,18 @@ def _player(run_dir: Path, result: RunResult, data_dir: Path) -> Player | None:
     true, decoded = (each[shown] for each in (predictions.true_shown, predictions.shown))
     in_colour = result.config.colour and store.has_colour
     shown_frames = store.colour_frames(rows) if in_colour else store.frames[rows]
+    height, width = shown_frames.shape[1:3]
+    unit = PAGE_HEIGHT / height
     return Player(
         frames=tuple(frame_text(frame) for frame in shown_frames),
         tracks=tuple(
             Track(name, tuple(_short(true[:, v])), tuple(_short(decoded[:, v])), tolerances[v])
             for v, name in enumerate(predictions.variables)
         ),
-        markers=_markers(store, predictions) if result.domain.places_on_screen else (),
+        markers=_markers(result.domain.places(result.evaluation_config, store, predictions), unit),
         captions=tuple(f"frame {row}" for row in rows.tolist()),
+        frame_width=unit * width,
+        frame_height=unit * height,
     )
 
 
@@ -263,13 +267,15 @@ def _tolerances(predictions: StatePredictions) -> list[float]:
     return [float(each) for each in np.where(np.isnan(predictions.numbers).all(0), 0, near)]
 
 
-def _markers(store: PlayStore, predictions: StatePredictions) -> tuple[Marker, ...]:
-    """Where RAM values appear on the screen, estimated from the frames; objects without a clear map get no marker."""
-    some = np.linspace(0, len(predictions.rows) - 1, min(POSITION_FRAMES, len(predictions.rows))).astype(int)
-    labels = {name: predictions.true[some, v] for v, name in enumerate(predictions.variables)}
-    maps = estimate_positions(np.array(store.frames[predictions.rows[some]]), labels, predictions.variables)
+def _markers(places: Mapping[str, PixelMap], unit: float) -> tuple[Marker, ...]:
+    """In units of `PAGE_HEIGHT`, so that marks are equally large on frames of any size."""
 
     def axis(line: AxisMap | None) -> MarkerAxis | None:
-        return None if line is None else MarkerAxis(line.slope, line.intercept, line.variable)
+        if line is None:
+            return None
+        return MarkerAxis(unit * line.slope, unit * (line.intercept + 0.5) - 0.5, line.variable)
 
-    return tuple(Marker(name, axis(m.x), axis(m.y), m.width, m.height) for name, m in maps.items())
+    return tuple(
+        Marker(name, axis(found.x), axis(found.y), unit * found.width, unit * found.height)
+        for name, found in places.items()
+    )

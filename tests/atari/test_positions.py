@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from manicap.atari.positions import MIN_CONTRAST, AxisMap, estimate_positions, object_axes
+from manicap.atari.positions import MIN_CONTRAST, estimate_positions
+from manicap.play.places import AxisMap, object_axes
 
 NUM_FRAMES = 300
 

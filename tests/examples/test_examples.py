@@ -1,5 +1,6 @@
-"""Every example runs as its first lines say, with tiny budgets, from another directory."""
+"""Every example runs with tiny budgets: one as a script from another directory, the others in this process."""
 
+import importlib
 import importlib.util
 import os
 import re
@@ -11,34 +12,60 @@ from pathlib import Path
 import pytest
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
-TINY = "--collect-steps 1200 --probe-steps 400 --max-steps 1 --methods st-dim --probe discriminant"
+TINY = {"collect_steps": 800, "probe_steps": 400, "max_steps": 1, "methods": ("st-dim",), "probe": "discriminant"}
 NUMBER = r"-?\d+\.\d{3}"
 
 
-def run_example(name, folder, *more):
-    """Score of each variable, untrained and trained, as printed."""
-    command = [sys.executable, EXAMPLES / name, *TINY.split(), *more]
-    path = os.pathsep.join(filter(None, (str(EXAMPLES.parent), os.environ.get("PYTHONPATH"))))
-    surroundings = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": path, "SDL_VIDEODRIVER": "dummy"}
-    done = subprocess.run(command, cwd=folder, env=surroundings, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr[-2000:]
-    found = re.findall(rf"^\| (\w+) \| (R2|F1) \| ({NUMBER}) \| ({NUMBER}) \|$", done.stdout, re.M)
+def printed_scores(text):
+    """Score of each variable, untrained and trained."""
+    found = re.findall(rf"^\| (\w+) \| (R2|F1) \| ({NUMBER}) \| ({NUMBER}) \|$", text, re.M)
     return {variable: (metric, float(untrained), float(trained)) for variable, metric, untrained, trained in found}
+
+
+@pytest.fixture
+def run_example(tmp_path, monkeypatch, capsys):
+    """Calls `main` of an example, with settings; returns the scores that it prints."""
+    monkeypatch.setattr(os, "cpu_count", lambda: 1)  # one process plays: starting it takes longer than its play
+    monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
+    monkeypatch.setenv("MUJOCO_GL", os.environ.get("MUJOCO_GL", "egl"))
+    monkeypatch.syspath_prepend(EXAMPLES)
+    before = {*sys.modules}
+
+    def call(name, **settings):
+        example = importlib.import_module(name)
+        example.main(**TINY, data_dir=tmp_path, runs_dir=tmp_path / "runs", **settings)
+        return printed_scores(capsys.readouterr().out)
+
+    yield call
+    for path in EXAMPLES.glob("*.py"):
+        if path.stem not in before:
+            sys.modules.pop(path.stem, None)
 
 
 @cache
 def missing_renderer():
     """Why the control suite cannot be rendered here; empty if it can."""
     if importlib.util.find_spec("dm_control") is None:
-        return "dm_control is not installed"
+        return "dm_control is not installed: pip install 'manicap[examples]'"
     tried = "from dm_control import suite; suite.load('reacher', 'easy').physics.render(8, 8)"
     surroundings = {**os.environ, "MUJOCO_GL": os.environ.get("MUJOCO_GL", "egl")}
     done = subprocess.run([sys.executable, "-c", tried], env=surroundings, capture_output=True, text=True, check=False)
     return "" if done.returncode == 0 else f"dm_control cannot render: {done.stderr.strip().splitlines()[-1]}"
 
 
-def test_a_world_of_ones_own(tmp_path):
-    found = run_example("own_world.py", tmp_path)
+def test_a_world_of_ones_own_as_a_script(tmp_path):
+    flags = "--collect-steps 800 --probe-steps 400 --max-steps 1 --methods st-dim --probe discriminant"
+    path = os.pathsep.join(filter(None, (str(EXAMPLES.parent), os.environ.get("PYTHONPATH"))))
+    done = subprocess.run(
+        [sys.executable, EXAMPLES / "own_world.py", *flags.split()],
+        cwd=tmp_path,
+        env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    found = printed_scores(done.stdout)
     assert {name: metric for name, (metric, *_) in found.items()} == {
         "ball_x": "R2",
         "ball_y": "R2",
@@ -48,22 +75,38 @@ def test_a_world_of_ones_own(tmp_path):
     }
     # A ball on a plain ground: even an untrained network shows where it is, which no mistake of labels would leave so.
     assert min(found["ball_x"][1:] + found["ball_y"][1:]) > 0.5
+    (page,) = tmp_path.glob("runs/*/report.html")
+    assert '"markers":[{"name":"ball"' in page.read_text()
 
 
-def test_classic_control(tmp_path):
-    found = run_example("classic_control.py", tmp_path, "--stacks", "2")
+def test_playing_an_example_needs_no_torch(tmp_path):
+    # Every process that plays imports the file of the world.
+    tried = "import sys, own_world; print('torch' in sys.modules)"
+    path = os.pathsep.join((str(EXAMPLES), str(EXAMPLES.parent)))
+    done = subprocess.run(
+        [sys.executable, "-c", tried],
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == "False\n"
+
+
+def test_classic_control(run_example):
+    found = run_example("classic_control", stacks=(2,))
     assert {*found} == {"cart_position", "cart_velocity", "pole_angle", "pole_velocity"}
 
 
-def test_minigrid(tmp_path):
-    found = run_example("minigrid_doorkey.py", tmp_path)
+def test_minigrid(run_example):
+    found = run_example("minigrid_doorkey")
     assert {"agent_x", "agent_y", "direction", "key_x", "key_y"} <= {*found}
     assert found["direction"][0] == "F1"
 
 
-def test_dm_control(tmp_path):
+def test_dm_control(run_example):
     if reason := missing_renderer():
         pytest.skip(reason)
-    found = run_example("dm_control_reacher.py", tmp_path)
+    found = run_example("dm_control_reacher")
     places = {"finger_x", "finger_y", "target_x", "target_y"}
     assert {*found} == places | {"shoulder_velocity", "wrist_velocity"}

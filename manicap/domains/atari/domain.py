@@ -5,10 +5,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
+import numpy as np
+
 from manicap.algorithms import find_method
 from manicap.algorithms.base import PresetName
 from manicap.atari.annotations import annotations, sets_with
 from manicap.atari.games import GAME_LISTS, find_game
+from manicap.atari.positions import estimate_positions
 from manicap.atari.store import Store, store_path
 from manicap.core.config import to_dict
 from manicap.core.errors import UserError
@@ -19,9 +22,14 @@ from manicap.domains.atari.stores import collected, store_fingerprint, stores_of
 from manicap.domains.base import Companion, PaperSetting, Published
 from manicap.domains.play.domain import PlayDomain
 from manicap.domains.published import ATARI_SOURCE, published_scores, published_sweep
+from manicap.play.places import PixelMap
+from manicap.play.store import PlayStore
+from manicap.probing.state_result import StatePredictions
 
 ANNOTATIONS_OF_2019 = ("vae", "cpc", "st-dim")
 """Columns that the paper took from arXiv 1906.08226. The code of the others uses the table of 2020."""
+POSITION_FRAMES = 1500
+"""From which the places of objects are estimated."""
 PAPER_SEEDS = 5
 
 
@@ -39,7 +47,6 @@ class AtariOptions:
 class AtariDomain(PlayDomain[AtariConfig, AtariEvaluationConfig]):
     name: ClassVar[str] = "atari"
     title: ClassVar[str] = "Atari games"
-    places_on_screen: ClassVar[bool] = True
     subject_field: ClassVar[str] = "game"
     example_subject: ClassVar[str] = "pong"
     subjects_title: ClassVar[str] = "games"
@@ -98,6 +105,14 @@ class AtariDomain(PlayDomain[AtariConfig, AtariEvaluationConfig]):
             settings = find_method("supervised").settings_type.preset("paper")
             found.append(Companion("supervised", evaluation, replace(config, method="supervised", settings=settings)))
         return found
+
+    def places(
+        self, evaluation: AtariEvaluationConfig, store: PlayStore, predictions: StatePredictions
+    ) -> Mapping[str, PixelMap]:
+        """Estimated from the frames; objects without a clear map have none."""
+        some = np.linspace(0, len(predictions.rows) - 1, min(POSITION_FRAMES, len(predictions.rows))).astype(int)
+        labels = {name: predictions.true[some, v] for v, name in enumerate(predictions.variables)}
+        return estimate_positions(np.array(store.frames[predictions.rows[some]]), labels, predictions.variables)
 
     def training_fingerprint(self, config: AtariConfig, data_dir: Path) -> str | None:
         return store_fingerprint(config.store_config, data_dir)

@@ -14,14 +14,17 @@ from manicap.domains.play.costs import frames_per_sample
 from manicap.domains.play.domain import PlayDomain
 from manicap.domains.play.samples import FrameSamples, windows_per_epoch
 from manicap.environments.config import RecordConfig, store_path, with_file_hash
+from manicap.environments.coordinates import check_variables, pixel_maps
 from manicap.environments.integrity import open_environment_store
 from manicap.environments.recording import record_store
 from manicap.environments.store import EnvironmentStore
 from manicap.nn.encoders import NATURE_KERNELS, fitting_kernels
+from manicap.play.places import PixelMap
 from manicap.play.protocol import find_protocol
 from manicap.play.splits import pretrain_splits
 from manicap.play.store import PlayStore
 from manicap.play.subset import divided
+from manicap.probing.state_result import StatePredictions
 
 TRAIN_SHARE = 0.8
 STEP_SECONDS = 1e-3
@@ -58,7 +61,7 @@ class EnvironmentDomain(PlayDomain[EnvironmentConfig, EnvironmentEvaluationConfi
                 " observation, info) with --labels package.module:function, or probe what was played"
                 " (--annotation-set play)"
             )
-        return found
+        return found + check_variables(evaluation.coordinates, config.layout.columns)
 
     def prepare(
         self,
@@ -92,6 +95,12 @@ class EnvironmentDomain(PlayDomain[EnvironmentConfig, EnvironmentEvaluationConfi
         if config.own_store is not None:
             return divided(_opened(config.own_store))[1]
         return _recorded(_probe_config(config, evaluation), data_dir, workers, quiet)
+
+    def places(
+        self, evaluation: EnvironmentEvaluationConfig, store: PlayStore, predictions: StatePredictions
+    ) -> Mapping[str, PixelMap]:
+        """As the user gives them; variables that hardly vary are not decoded, and have none."""
+        return pixel_maps(evaluation.coordinates, predictions.variables, *store.frames.shape[1:])
 
     def training_fingerprint(self, config: EnvironmentConfig, data_dir: Path) -> str | None:
         if config.own_store is not None:

@@ -6,6 +6,7 @@ from typing import Literal
 from manicap.algorithms.base import PresetName
 from manicap.core.ranges import PlaySteps
 from manicap.domains.play.evaluation_config import PlayEvaluationConfig
+from manicap.environments.coordinates import coordinate_problems
 
 Labels = Literal["recorded", "play"]
 
@@ -22,6 +23,15 @@ class EnvironmentEvaluationConfig(PlayEvaluationConfig):
     annotation_set: Labels = "recorded"
     """What to decode: recorded (the environment's state variables), or play (the next action and the sign of its
     reward), which needs no labels."""
+    coordinates: tuple[str, ...] = ()
+    """Variables to draw into the frames on the page: NAME:x:LEFT:RIGHT or NAME:y:TOP:BOTTOM, with the values that the
+    variable has at the edges of the frame, such as ball_x:x:0:10 ball_y:y:10:0."""
+
+    def problems(self) -> list[str]:
+        found = coordinate_problems(self.coordinates)
+        if self.coordinates and self.annotation_set != "recorded":
+            found.append("coordinates require annotation_set recorded: they are state variables that are decoded")
+        return found
 
 
 def preset_evaluation(name: PresetName) -> EnvironmentEvaluationConfig:

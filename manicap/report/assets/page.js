@@ -219,7 +219,7 @@
         const off = track.decoded[now] - track.true[now];
         truth.textContent = track.true[now];
         value.textContent = track.decoded[now];
-        verdict.replaceChildren(isWrong(track, now) ? "✗ " : "✓ ", html("span", "words", off ? "off by " : "right"), off ? `${off > 0 ? "+" : "−"}${Math.abs(off)}` : "");
+        verdict.replaceChildren(isWrong(track, now) ? "✗ " : "✓ ", html("span", "words", off ? "off by " : "right"), off ? `${off > 0 ? "+" : "−"}${Number(Math.abs(off).toPrecision(10))}` : "");
         row.classList.toggle("wrong", isWrong(track, now));
       }
       drawMarks();
