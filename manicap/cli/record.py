@@ -9,7 +9,7 @@ import tyro
 from manicap.core.errors import UserError
 from manicap.core.paths import DATA_DIR
 from manicap.core.printing import in_columns
-from manicap.core.ranges import Threads
+from manicap.core.ranges import Range
 from manicap.environments.config import RecordConfig
 from manicap.environments.importing import record_from
 from manicap.environments.recording import record_store
@@ -24,10 +24,11 @@ class RecordFlags(RecordConfig):
     source: Annotated[str, tyro.conf.Suppress] = ""
 
 
+Workers = Annotated[int, Range(0, 1024)]
 File = Annotated[Path | None, tyro.conf.arg(name="from", metavar="FILE")]
 
 
-def record(config: RecordFlags, from_: File = None, data_dir: Path = DATA_DIR, workers: Threads | None = None) -> None:
+def record(config: RecordFlags, from_: File = None, data_dir: Path = DATA_DIR, workers: Workers | None = None) -> None:
     """Record any gymnasium environment, or frames recorded elsewhere, as a store.
 
     Plays 8 lanes (by default) in parallel processes and stores what is seen before every action, the action, its
@@ -44,7 +45,7 @@ def record(config: RecordFlags, from_: File = None, data_dir: Path = DATA_DIR, w
         from_: Frames recorded elsewhere, to be named by --env: an .npz or .hdf5 file with frames, episode and
             label_NAME, or a folder with frames/*.png and labels.csv.
         data_dir: Where stores are kept.
-        workers: Number of parallel processes; all cores if omitted.
+        workers: Number of parallel processes; all cores if omitted, 0 to play in this process, as a debugger needs it.
     """
     given = {field.name: getattr(config, field.name) for field in fields(RecordConfig)}
     if from_ is None:

@@ -72,7 +72,7 @@ def record(
         name: For functions that other processes cannot import (lambdas, functions of a script): the store is kept
             under this name, and recorded by this process alone.
         data_dir: Where stores are kept.
-        workers: Number of processes that play; one per core if absent.
+        workers: Number of processes that play; one per core if absent, 0 to play in this one, as a debugger needs it.
         quiet: Show no progress.
         settings: Other fields of `RecordConfig`: steps, seed, purpose, lanes, label_names, label_kinds,
             label_categories, frames, colour, frame_size, options, episode_limit.
@@ -99,8 +99,9 @@ def record_store(
 ) -> EnvironmentStore:
     """Record or open the store of a config. What it names is imported only if the caller has named it."""
     check_config(config)
-    if workers is not None and workers < 1:
-        raise UserError(f"workers must be at least 1, got {workers}")
+    if workers is not None and workers < 0:
+        raise UserError(f"workers must not be negative, got {workers}")
+    num_workers = os.cpu_count() or 1 if workers is None else workers
     config = with_file_hash(config)
     final = store_path(config, on_disk(data_dir))
     if final.is_dir():
@@ -110,7 +111,7 @@ def record_store(
     try:
         with exclusive_lock(lock_path(final), on_wait=lambda: _say_waiting(final, quiet)):
             if not final.is_dir():
-                _build(config, final, workers or os.cpu_count() or 1, quiet, own)
+                _build(config, final, num_workers, quiet, own)
     except OSError as error:
         raise refused_by_system(f"cannot record into {data_dir}", error) from error
     return _open_own(final, config)
@@ -135,7 +136,7 @@ def _build(config: RecordConfig, final: Path, workers: int, quiet: bool, own: Ow
     require_space(final.parent, found.row_bytes * (2 * config.steps - done), f"{config.steps:,} steps of {config.env}")
     try:
         with Tracker(f"recording {config.subject}", config.steps, "steps", quiet, start=done) as tracker:
-            if own == NONE_OWN:
+            if own == NONE_OWN and workers:
                 _play_in_processes(config, found, directory, left, workers, tracker)
             else:
                 for lane in left:

@@ -7,10 +7,10 @@ WORLDS = "tests.environments.worlds"
 
 @pytest.fixture
 def record_here(tmp_path):
-    """Records a world of `worlds` with small settings."""
+    """Records a world of `worlds` with small settings, in this process unless told otherwise."""
 
     def call(world, **settings):
-        defaults = {"steps": 60, "lanes": 3, "data_dir": tmp_path / "data", "workers": 1, "quiet": True}
+        defaults = {"steps": 60, "lanes": 3, "data_dir": tmp_path / "data", "workers": 0, "quiet": True}
         name = f"{WORLDS}:{world}" if isinstance(world, str) and world.isidentifier() else world
         return record(name, **{**defaults, **settings})
 

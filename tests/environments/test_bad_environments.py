@@ -42,7 +42,7 @@ def test_an_error_on_the_way_names_the_lane_and_leaves_nothing(record_here, tmp_
     # Later than the survey of the first 16 steps: a worker meets it, or this process itself.
     env = (lambda: worlds.Failing("rgb_array", at=18)) if local else f"{WORLDS}:Failing"
     with pytest.raises(UserError, match=r"failed in lane 0 at step 18: ZeroDivisionError: the wheel came off$"):
-        record_here(env, options="{}" if local else '{"at": 18}', name="failing" if local else None)
+        record_here(env, options="{}" if local else '{"at": 18}', name="failing" if local else None, workers=1)
     assert stores(tmp_path) == []
 
 
@@ -182,7 +182,7 @@ def test_other_spaces_are_refused(record_here):
 def test_what_does_not_fit_is_refused_before_anything_is_played(record_here, monkeypatch):
     monkeypatch.setattr("manicap.environments.recording.play_in_processes", lambda *_: pytest.fail("played"))
     with pytest.raises(Failure, match=r"1,000,000,000 steps of .*Walk need .* GB, but only"):
-        record_here("Walk", steps=10**9)
+        record_here("Walk", steps=10**9, workers=1)
 
 
 def test_a_killed_worker_is_told_and_the_recording_can_be_resumed(record_here, tmp_path, monkeypatch):
@@ -193,7 +193,7 @@ def test_a_killed_worker_is_told_and_the_recording_can_be_resumed(record_here, t
 
     monkeypatch.setattr("manicap.environments.recording.play_in_processes", die)
     with pytest.raises(Failure, match=r"lane 2 of .*Walk was killed by SIGKILL; rerun to resume"):
-        record_here("Walk")
+        record_here("Walk", workers=1)
     (building,) = stores(tmp_path)
     assert building.endswith(".building")
 
@@ -227,4 +227,4 @@ def test_a_disk_that_fills_up_on_the_way_is_told(small_disk, record_here, monkey
         "manicap.environments.recording.require_space", lambda *_: None
     )  # somebody else takes the space
     with pytest.raises(Failure, match=r"cannot record into .*disk: lane 0: No space left on device"):
-        record_here("Noise", steps=900, lanes=1, data_dir=small_disk)
+        record_here("Noise", steps=900, lanes=1, data_dir=small_disk, workers=1)

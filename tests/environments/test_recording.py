@@ -74,9 +74,8 @@ def test_a_store_holds_what_its_lanes_play(record_here):
 
 
 def test_the_bytes_do_not_depend_on_the_number_of_workers(record_here, tmp_path):
-    one = record_here("Walk")
-    three = record_here("Walk", workers=3, data_dir=tmp_path / "other")
-    assert content(one) == content(three)
+    one, three, none = (record_here("Walk", workers=each, data_dir=tmp_path / f"{each}") for each in (1, 3, 0))
+    assert content(one) == content(three) == content(none)
     assert set(content(one)) == {
         "frames.zst", "steps.npy", "actions.npy", "labels.npy", "episodes.npy", "manifest.json"
     }  # fmt: skip
@@ -208,7 +207,7 @@ def test_a_recording_killed_in_the_middle_resumes_to_the_same_bytes(record_here,
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(recording, "play_in_processes", watched)
-        resumed = record_here("Killer", steps=1200, lanes=4, options=options)
+        resumed = record_here("Killer", steps=1200, lanes=4, options=options, workers=1)
     assert played == [2, 3]
     assert stores(tmp_path) == [resumed.path.name]
     resumed_content = content(resumed)
@@ -232,7 +231,7 @@ def test_what_was_interrupted_with_other_code_is_not_resumed(record_here, tmp_pa
     for text in ("", "", "# changed"):
         module.write_text(module.read_text() + text)
         with pytest.raises(KeyboardInterrupt):
-            record_here("my_world:make")
+            record_here("my_world:make", workers=1)
     assert held == [["job.json"], ["finished-0.json", "job.json"], ["job.json"]]
 
 
@@ -265,7 +264,7 @@ def test_two_recorders_of_one_store_play_once_and_share_it(record_here, monkeypa
     play = recording.play_in_processes
     monkeypatch.setattr(recording, "play_in_processes", lambda *all: (calls.append(all), play(*all)))
     with ThreadPoolExecutor(2) as pool:
-        first, second = pool.map(record_here, ["Walk", "Walk"])
+        first, second = pool.map(lambda world: record_here(world, workers=1), ["Walk", "Walk"])
     assert first.path == second.path
     assert len(calls) == 1
 
@@ -293,7 +292,7 @@ def test_workers_find_what_the_caller_can_import(record_here, tmp_path, monkeypa
         "gymnasium.register('MyWalk-v3', entry_point=Walk, max_episode_steps=4)\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
-    made, registered = record_here("my_walks:make"), record_here("my_walks:MyWalk-v3")
+    made, registered = (record_here(f"my_walks:{name}", workers=1) for name in ("make", "MyWalk-v3"))
     try:
         np.testing.assert_array_equal(made.frames[:4], registered.frames[:4])
         assert registered.episodes["length"].max() == 4
@@ -303,4 +302,4 @@ def test_workers_find_what_the_caller_can_import(record_here, tmp_path, monkeypa
 
 
 def test_an_environment_may_print_more_than_a_pipe_holds(record_here):
-    assert len(record_here("Chatty", steps=60, lanes=1)) == 60
+    assert len(record_here("Chatty", steps=60, lanes=1, workers=1)) == 60

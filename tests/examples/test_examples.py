@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
-TINY = {"collect_steps": 800, "probe_steps": 400, "max_steps": 1, "methods": ("st-dim",), "probe": "discriminant"}
+TINY = {"collect_steps": 1200, "probe_steps": 400, "max_steps": 1, "methods": ("st-dim",), "probe": "discriminant"}
 NUMBER = r"-?\d+\.\d{3}"
 
 
@@ -76,7 +76,7 @@ def test_a_world_of_ones_own_as_a_script(tmp_path):
     # A ball on a plain ground: even an untrained network shows where it is, which no mistake of labels would leave so.
     assert min(found["ball_x"][1:] + found["ball_y"][1:]) > 0.5
     (page,) = tmp_path.glob("runs/*/report.html")
-    assert '"markers":[{"name":"ball"' in page.read_text()
+    assert '"name":"ball"' in page.read_text()  # a marker
 
 
 def test_playing_an_example_needs_no_torch(tmp_path):
