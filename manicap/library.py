@@ -377,10 +377,10 @@ def _chosen(
         if "env" in settings:
             raise UserError("give a store or env=..., not both")
         return method, {"env": str(learn.path), **settings}
-    if learn is not None and method is not None:
-        raise UserError(f"give one method, not {learn!r} and {method!r}")
     if not isinstance(learn, str | None):
         raise UserError(f"the first argument must be a method or a store of an environment, got {type(learn).__name__}")
+    if learn is not None and method is not None:
+        raise UserError(f"give one method, not {learn!r} and {method!r}")
     plain = {key: str(value) if isinstance(value, Path) else value for key, value in settings.items()}
     return learn or method, {key: importable(value, key) for key, value in plain.items()}
 

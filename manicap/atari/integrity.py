@@ -75,4 +75,4 @@ def _sliced_rows(store: Store) -> int | None:
     return len(store) if store.format == FORMAT else None
 
 
-_RULES = Rules(_read, _array_faults, "collect it again", _sliced_rows)
+_RULES = Rules("game", _read, _array_faults, "collect it again", _sliced_rows)

@@ -57,4 +57,4 @@ def _array_faults(store: EnvironmentStore) -> list[str]:
     return faults
 
 
-_RULES = Rules(_read, _array_faults, "record it again")
+_RULES = Rules("env", _read, _array_faults, "record it again")

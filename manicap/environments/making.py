@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, packages_distributions, version
+from pathlib import Path
 from typing import Any
 
 import gymnasium
@@ -49,7 +50,7 @@ def users_code(what: str, place: str) -> Iterator[None]:
         yield
     except (UserError, MemoryError):
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         message = " ".join(str(error).split())
         raise UserError(f"{what} failed {place}: {type(error).__name__}{': ' if message else ''}{message}") from error
 
@@ -124,7 +125,9 @@ def _make_registered(name: str, keywords: dict[str, Any]) -> Environment:
 
 
 def _import_package(name: str) -> None:
-    package = next((package for beginning, package in PACKAGES.items() if name.startswith(beginning)), None)
+    package = next(
+        (package for beginning, package in PACKAGES.items() if name.lower().startswith(beginning.lower())), None
+    )
     if package is None or name in gymnasium.registry:
         return
     try:
@@ -135,6 +138,8 @@ def _import_package(name: str) -> None:
 
 
 def _unknown(name: str) -> UserError:
+    if Path(name).is_dir():
+        return UserError(f"there is no store in the directory {name}: 'manicap data list' shows where there are some")
     by_lower = {known.lower(): known for known in gymnasium.registry}
     nearest = difflib.get_close_matches(name.lower(), by_lower, n=NUM_NEAREST, cutoff=0.5)
     hint = f"did you mean {', '.join(by_lower[each] for each in nearest)}? " if nearest else ""

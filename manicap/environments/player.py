@@ -82,7 +82,8 @@ class Player:
         with users_code(f"the policy {self._config.policy}", place):
             action = self._policy(self._observation)
         with users_code(f"step() of {self._config.env}", place):
-            self._observation, reward, terminated, truncated, self._info = self.env.step(action)
+            self._observation, reward, terminated, truncated, info = self.env.step(action)
+        self._info = self._checked_info(info, "step()", place)
         self._step += 1
         self._episode_steps += 1
         at_limit = self._episode_steps == self._config.episode_limit
@@ -93,8 +94,18 @@ class Player:
 
     def _reset(self, seed: int | None) -> None:
         with users_code(f"reset() of {self._config.env}", self.place):
-            self._observation, self._info = self.env.reset(seed=seed)
+            self._observation, info = self.env.reset(seed=seed)
+        self._info = self._checked_info(info, "reset()", self.place)
         self._episode_steps = 0
+
+    def _checked_info(self, info: Any, function: str, place: str) -> dict[str, Any]:
+        """Environments of older interfaces return other things in its place."""
+        if not isinstance(info, dict):
+            raise UserError(
+                f"{function} of {self._config.env} returned {shown(info)} as its info {place}; it must be a dict, as"
+                " gymnasium 1 requires"
+            )
+        return info
 
     def _checked(self, reward: Any, place: str) -> float:
         try:

@@ -22,6 +22,14 @@ class NewerFormat(UserError):
     """No damage: another version wrote it."""
 
 
+class OtherKind(UserError):
+    """No damage: a store of something else."""
+
+
+KINDS = {"game": "a game", "env": "an environment"}
+"""What a store is of, by the field of its config that names it."""
+
+
 class StoreOnDisk(Protocol):
     path: Path
     manifest: dict[str, Any]
@@ -41,6 +49,8 @@ Shapes = Mapping[str, tuple[np.dtype[Any], tuple[int | None, ...]]]
 class Rules(Generic[AnyStore]):
     """What distinguishes a kind of store."""
 
+    subject_field: str
+    """Of `KINDS`."""
     read: Callable[[Path, dict[str, Any]], AnyStore]
     """From a directory and its manifest; a KeyError, TypeError or ValueError if that does not describe a store."""
     array_faults: Callable[[AnyStore], list[str]]
@@ -64,7 +74,7 @@ class Rules(Generic[AnyStore]):
         """Hash every file again; return the faults found, each naming its file (empty if the store is sound)."""
         try:
             return self._inspect(path, always_hash=True)[1]
-        except NewerFormat as error:
+        except (NewerFormat, OtherKind) as error:
             return [str(error)]
 
     def _inspect(self, path: Path, always_hash: bool) -> tuple[AnyStore | None, list[str]]:
@@ -72,9 +82,10 @@ class Rules(Generic[AnyStore]):
             return None, [f"there is no directory {path}"]
         try:
             manifest = read_sealed(path / MANIFEST, "manifest", remedy=self.remedy)
+            self._require_kind(manifest, path)
             store = self.read(path, manifest)
             check_entries(manifest, store.files)
-        except NewerFormat:
+        except (NewerFormat, OtherKind):
             raise
         except (KeyError, TypeError, ValueError, UserError):  # all mean damage: a sealed manifest has these keys
             return None, [f"{MANIFEST} is {'damaged' if (path / MANIFEST).exists() else 'missing'}"]
@@ -85,6 +96,14 @@ class Rules(Generic[AnyStore]):
         num_rows = self.sliced_rows(store)
         faults = content_faults(path, store.files, always_hash, lambda: changed_files(path, expected, num_rows))
         return store, faults or self.array_faults(store)
+
+    def _require_kind(self, manifest: Mapping[str, Any], path: Path) -> None:
+        other = next((kind for field, kind in KINDS.items() if field in manifest["config"]), None)
+        if other is not None and self.subject_field not in manifest["config"]:
+            raise OtherKind(
+                f"{path} is a store of {other}, and one of {KINDS[self.subject_field]} is needed; 'manicap data list'"
+                " shows which there are"
+            )
 
 
 def require_format(manifest: Mapping[str, Any], place: Path | str, newest: int) -> None:

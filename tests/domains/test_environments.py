@@ -24,10 +24,12 @@ from manicap.report.pages import write_page
 from manicap.train.setup import Execution
 from tests.algorithms.small import ATARI
 from tests.algorithms.small import SMALL as SMALL_SETTINGS
+from tests.environments.worlds import Walk
 
 WALK = "tests.environments.worlds:Walk"
 QUIET = Execution(threads=1, quiet=True)
 SMALL = {"collect_steps": 600, "max_steps": 3, "batch_size": 6, "units": 8, "lanes": 4}
+PROBE_STEPS = 240
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +40,13 @@ def place(tmp_path_factory):
 @pytest.fixture(scope="module")
 def result(place):
     [found] = manicap.run(
-        "st-dim", env=WALK, runs_dir=place, data_dir=place, execution=QUIET, evaluation={"probe_steps": 400}, **SMALL
+        "st-dim",
+        env=WALK,
+        runs_dir=place,
+        data_dir=place,
+        execution=QUIET,
+        evaluation={"probe_steps": PROBE_STEPS},
+        **SMALL,
     )
     return found
 
@@ -54,7 +62,8 @@ def test_its_result_says_what_was_decoded_and_from_what(result):
     assert evaluation.kinds == {"x": "number", "door": "class", "lit": "class", "speed": "number"}
     assert evaluation.categories == {"state": ("x", "door", "lit", "speed")}
     assert evaluation.view == "colour, 48 x 64"
-    assert set(evaluation.floors) == {"majority", "untrained", "pixels, random (256)", "pixels, principal (256)"}
+    floors = {name.partition(" (")[0] for name in evaluation.floors}
+    assert floors == {"majority", "untrained", "pixels, random", "pixels, principal"}
     assert result.config.settings.encoder == "fitting"
     assert result.differences_from_paper == ()
 
@@ -86,12 +95,24 @@ def test_the_page_shows_colours_and_values_in_their_own_units(result, run_dir):
     assert "plain" in page
 
 
+def test_a_coordinate_must_be_a_number_that_is_decoded(place):
+    for coordinate, sentence in {
+        "z:x:0:1": "coordinates: unknown state variable 'z'",
+        "door:x:0:1": "door is a class and cannot be a coordinate",
+    }.items():
+        with pytest.raises(UserError, match=sentence):
+            manicap.run("st-dim", env=WALK, runs_dir=place, data_dir=place, evaluation={"coordinates": (coordinate,)})
+    evaluation = {"coordinates": ("x:x:0:1",), "annotation_set": "play"}
+    with pytest.raises(UserError, match="coordinates require annotation_set recorded"):
+        manicap.run("st-dim", env=WALK, runs_dir=place, data_dir=place, evaluation=evaluation)
+
+
 def test_the_same_run_is_probed_diagnosed_and_compared_as_games_are(result, run_dir, place, capsys):
-    main(["evaluate", str(run_dir), "--probe", "knn", "--probe-steps", "400", "--data-dir", str(place)])
+    main(["evaluate", str(run_dir), "--probe", "knn", "--probe-steps", str(PROBE_STEPS), "--data-dir", str(place)])
     assert "Walk: protocol plain" in capsys.readouterr().out
     found = manicap.diagnose(run_dir, data_dir=place, quiet=True, probe_steps=2000, windows=128, window_frames=2)
     assert found.measures["effective_rank"] > 0
-    places = ["--probe-steps", "400", "--data-dir", str(place)]
+    places = ["--probe-steps", str(PROBE_STEPS), "--data-dir", str(place)]
     main(["evaluate", str(run_dir), "--annotation-set", "play", "--probe", "discriminant", *places])
     assert "next_action" in capsys.readouterr().out
 
@@ -124,6 +145,12 @@ def test_a_store_of_ones_own_is_divided_and_not_recorded_again(place):
     assert found.subject == "Walk"
     assert found.evaluation.store == probed.fingerprint != learned.fingerprint
     assert found.evaluation.steps == len(probed)
+    with pytest.raises(
+        UserError, match=f"policy, frame_size are settings of a recording, and {store.path} is recorded"
+    ):
+        manicap.run(store, method="st-dim", frame_size=(96, 96), policy="tests.environments.worlds:rightwards")
+    with pytest.raises(UserError, match="must be a method or a store of an environment, got Walk"):
+        manicap.run(Walk(), method="st-dim")
 
 
 def test_a_stack_shows_what_no_single_frame_does(place):
@@ -137,7 +164,7 @@ def test_a_stack_shows_what_no_single_frame_does(place):
         runs_dir=place,
         data_dir=place,
         execution=QUIET,
-        evaluation={"probe_steps": 400, "probe": "discriminant"},
+        evaluation={"probe_steps": PROBE_STEPS, "probe": "discriminant"},
     )
     assert found.evaluation.view == "gray, 2 frames, 48 x 64"
     assert manicap.load(place / found.config.run_name)(torch.zeros(1, 2, 48, 64, dtype=torch.uint8)).ndim == 2

@@ -17,6 +17,8 @@ BAD = {
     "Float": r"render\(\) of .*Float is float64 \[48, 64, 3\] in lane 0 at step 0; needed is uint8",
     "Growing": r"frame of .*Growing is \[50, 64, 3\] in lane \d at step \d+, and was \[48, 64, 3\] at the first step",
     "Failing": r"step\(\) of .*Failing failed in lane 0 at step 3: ZeroDivisionError: the wheel came off$",
+    "OldReset": r"reset\(\) of .*OldReset returned 0.5 as its info in lane 0 at step 0; it must be a dict",
+    "Quitting": r"step\(\) of .*Quitting failed in lane 0 at step 1: SystemExit: no licence$",
     "NotANumber": r"the label 'x' is nan in lane 0 at step 5$",
     "OtherType": r"the label 'x' is 2 of type int in lane 0 at step 4, and was of type float at the first step",
     "OtherName": r"the label 'z' is new in lane 0 at step 3: every step must have the same labels",
@@ -78,6 +80,13 @@ def test_an_unregistered_name_lists_the_nearest(record_here):
         record_here("CartPol-v1")
     with pytest.raises(UserError, match=r"unknown environment 'MiniGrid-DoorKy-8x8-v0': .*MiniGrid-DoorKey-8x8-v0"):
         record_here("MiniGrid-DoorKy-8x8-v0")
+    with pytest.raises(UserError, match=r"unknown environment 'Minigrid-Doorkey-8x8-v0': .*MiniGrid-DoorKey-8x8-v0"):
+        record_here("Minigrid-Doorkey-8x8-v0")
+
+
+def test_a_directory_without_a_store_is_no_name_of_an_environment(record_here, tmp_path):
+    with pytest.raises(UserError, match=f"there is no store in the directory {tmp_path}: 'manicap data list'"):
+        record_here(str(tmp_path))
 
 
 def test_a_package_that_is_missing_is_named(record_here, monkeypatch):

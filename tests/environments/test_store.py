@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 
+from manicap.atari.integrity import open_store, verify_store
 from manicap.core.errors import UserError
 from manicap.environments.integrity import open_environment_store, verify_environment_store
 from manicap.environments.recording import record_store
@@ -82,6 +83,17 @@ def test_a_damaged_manifest_and_a_newer_format(record_here):
     write_sealed(path, {**found, "format": 2})
     with pytest.raises(UserError, match="has format 2, and this manicap reads up to 1: upgrade manicap"):
         open_environment_store(store.path)
+
+
+def test_a_store_of_a_game_is_not_taken_for_damage(pong_store, record_here):
+    sentence = "is a store of a game, and one of an environment is needed; 'manicap data list' shows which there are"
+    with pytest.raises(UserError, match=sentence):
+        open_environment_store(pong_store.path)
+    recorded = record_here("Walk")
+    for path, verify in ((recorded.path, verify_store), (pong_store.path, verify_environment_store)):
+        assert "and one of a" in verify(path)[0]
+    with pytest.raises(UserError, match="is a store of an environment, and one of a game is needed"):
+        open_store(recorded.path)
 
 
 def test_a_place_without_a_store_is_told(tmp_path):

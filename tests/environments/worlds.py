@@ -134,6 +134,23 @@ class Failing(Endless):
         return super().step(action)
 
 
+class OldReset(Walk):
+    """Resets as gym did before 0.26: an observation of two numbers is taken for an observation and an info."""
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        return np.array([self.x, 0.5])
+
+
+class Quitting(Walk):
+    """Ends the program at its second step."""
+
+    def step(self, action):
+        if self.time:
+            raise SystemExit("no licence")
+        return super().step(action)
+
+
 class Labelled(Endless):
     """Has the labels that `changes` gives for a step."""
 
@@ -207,6 +224,11 @@ def not_an_environment():
 
 def position(env, observation, info):
     return {"y": env.unwrapped.y, "far": env.unwrapped.x > 9}
+
+
+def square(env, observation, info):
+    """Of Walk, in cells of three pixels."""
+    return {"square_x": float(env.unwrapped.x), "square_y": float(env.unwrapped.y)}
 
 
 def unlabelled(env, observation, info):

@@ -54,7 +54,12 @@ class EnvironmentConfig(PlayRunConfig, Seen):
     """Domain."""
 
     def problems(self) -> list[str]:
-        return [] if self.own_store else self.store_config(self.collect_steps, self.seed, "pretrain").problems()
+        if self.own_store is None:
+            return self.store_config(self.collect_steps, self.seed, "pretrain").problems()
+        given = [each.name for each in fields(Played) if getattr(self, each.name) != each.default]
+        given = [name for name in given if name != "colour"]  # of the view, too
+        settings = f"{', '.join(given)} {'is a setting' if len(given) == 1 else 'are settings'} of a recording"
+        return [f"{settings}, and {self.env} is recorded already"] if given else []
 
     @property
     def own_store(self) -> Path | None:

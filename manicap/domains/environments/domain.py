@@ -100,7 +100,8 @@ class EnvironmentDomain(PlayDomain[EnvironmentConfig, EnvironmentEvaluationConfi
         self, evaluation: EnvironmentEvaluationConfig, store: PlayStore, predictions: StatePredictions
     ) -> Mapping[str, PixelMap]:
         """As the user gives them; variables that hardly vary are not decoded, and have none."""
-        return pixel_maps(evaluation.coordinates, predictions.variables, *store.frames.shape[1:])
+        height, width = store.frames[:1].shape[1:]
+        return pixel_maps(evaluation.coordinates, predictions.variables, height, width)
 
     def training_fingerprint(self, config: EnvironmentConfig, data_dir: Path) -> str | None:
         if config.own_store is not None:
