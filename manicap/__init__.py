@@ -12,6 +12,7 @@
     manicap.record(env), manicap.open_environment_store(path)   frames and state of any gymnasium environment
     manicap.record_from(path, name)                  frames recorded elsewhere
     manicap.AtariARI(env)                            labels of every step of a gymnasium environment
+    manicap.make_vec(game, num_envs)                 many games side by side, with the labels of all
     manicap.methods(), manicap.games()               names, with a line each
     manicap.CapacityRegularizer                      C+ for your own training loop
     manicap.UserError                                what is raised for a mistake of the caller's; a `ValueError`
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from manicap.atari.collect import collect
     from manicap.atari.integrity import open_store
     from manicap.atari.store import StoreConfig
+    from manicap.atari.vector import make_vec
     from manicap.atari.wrapper import AtariARI
     from manicap.core.errors import UserError
     from manicap.environments.importing import record_from
@@ -54,6 +56,7 @@ _LAZY = {
     "from_pretrained": "manicap.pretrained.loading",
     "games": "manicap.library",
     "load": "manicap.pretrained.loading",
+    "make_vec": "manicap.atari.vector",
     "methods": "manicap.library",
     "open_environment_store": "manicap.environments.integrity",
     "open_run": "manicap.library",
@@ -77,6 +80,7 @@ __all__ = [
     "from_pretrained",
     "games",
     "load",
+    "make_vec",
     "methods",
     "open_environment_store",
     "open_run",

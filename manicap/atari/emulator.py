@@ -17,7 +17,7 @@ from ale_py import Action, ALEInterface, LoggerMode, roms
 from numpy.typing import NDArray
 
 from manicap.atari.games import Game
-from manicap.atari.palette import GRAY
+from manicap.atari.palette import gray_maximum
 from manicap.core.errors import UserError
 from manicap.core.seeding import numpy_generator, stream_seed
 
@@ -54,7 +54,10 @@ class Lane:
     does not depend on other lanes or on the process it runs in.
     """
 
-    def __init__(self, game: Game, seed: int, lane: int, purpose: str = "pretrain") -> None:
+    def __init__(
+        self, game: Game, seed: int, lane: int, purpose: str = "pretrain", episodic_life: bool = True
+    ) -> None:
+        """Without `episodic_life`, only the end of a game ends an episode, and nothing is fired after a lost life."""
         name = ("lane", game.name, purpose, lane)
         self.rng = numpy_generator(seed, *name)
         self.ale = open_ale(game, stream_seed(seed, *name, "ale") % 2**31)
@@ -62,19 +65,24 @@ class Lane:
         self.screens: Bytes = np.zeros((2, *FRAME_SHAPE), np.uint8)
         """Palette indices of the last two screens of a step."""
         self.ram: Bytes = np.zeros(RAM_SIZE, np.uint8)
+        self.screens_at_end: Bytes = np.zeros_like(self.screens)
+        """Screens of the step that ended the previous life."""
         self.ram_at_end: Bytes = np.zeros(RAM_SIZE, np.uint8)
         """RAM after the step that ended the previous life (the 2019 code pairs it with the next life's first frame)."""
         self.reward = 0
         """Of the last step, the sum over its raw frames."""
         self.game_over = False
         """Whether the last step ended the game, and not only a life."""
+        self.truncated = False
+        """Whether it did so because the game had lasted `MAX_GAME_FRAMES`."""
         self.lives = 0
+        self._episodic_life = episodic_life
         self._has_fire = Action.FIRE in self.actions
 
     @property
     def frame(self) -> Bytes:
         """The gray frame uint8 [210, 160]."""
-        return np.asarray(GRAY[self.screens].max(0))
+        return gray_maximum(self.screens)
 
     def random_action(self) -> int:
         """Uniform over 1 .. n-1 of the minimal set: the no-op is excluded, as in the benchmark."""
@@ -88,11 +96,11 @@ class Lane:
     def step(self, action: int) -> bool:
         """Play one step. True if it ended a life: `screens` and `ram` are then already the next life's first."""
         self.reward = self._skip_frames(self.actions[action])
-        self.game_over = False
+        self.game_over = self.truncated = False
         if not self._life_ended():
             return False
-        self.game_over = self.ale.game_over()
-        self.ram_at_end[:] = self.ram
+        self.game_over, self.truncated = self.ale.game_over(), self.ale.game_truncated()
+        self.screens_at_end[:], self.ram_at_end[:] = self.screens, self.ram
         self._next_life()
         self._fire()
         return True
@@ -124,7 +132,7 @@ class Lane:
 
     def _life_ended(self) -> bool:
         """Game over, or fewer lives than before (bonus lives only raise the count)."""
-        lost = 0 < self.ale.lives() < self.lives
+        lost = self._episodic_life and 0 < self.ale.lives() < self.lives
         self.lives = self.ale.lives()
         return lost or self.ale.game_over()
 

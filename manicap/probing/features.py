@@ -101,21 +101,25 @@ class _InMemory:
 
 
 def project_features(features: Features, width: int, seed: int) -> Features:
-    """Features [n, width] by a random orthogonal map: the Q of a Gaussian [F, width], seeded.
+    """Features [n, width] by a random orthogonal map.
 
     On average, distances shrink equally in all directions, so encoders of different widths are comparable at one width.
     """
-    num_features = features.shape[1]
+    matrix = projection(features.shape[1], width, seed)
+    projected = np.empty((len(features), width), np.float32)
+    for start in range(0, len(features), 4096):
+        np.matmul(features[start : start + 4096], matrix, out=projected[start : start + 4096])
+    return projected
+
+
+def projection(num_features: int, width: int, seed: int) -> NDArray[np.float32]:
+    """A random orthogonal map [F, width]: the Q of a Gaussian, seeded."""
     if not 1 <= width <= num_features:
         raise UserError(f"width must be between 1 and the encoder's {num_features} features, got {width}")
     gaussian = numpy_generator(seed, "projection", num_features, width).standard_normal((num_features, width))
     q, r = np.linalg.qr(gaussian)
     # With positive r the factorisation is unique: every LAPACK gives the same map.
-    projection = (q * np.sign(np.diagonal(r))).astype(np.float32)
-    projected = np.empty((len(features), width), np.float32)
-    for start in range(0, len(features), 4096):
-        np.matmul(features[start : start + 4096], projection, out=projected[start : start + 4096])
-    return projected
+    return np.asarray((q * np.sign(np.diagonal(r))).astype(np.float32))
 
 
 def _encode_sample(frozen: FrameEncoder, store: PlayStore, rows: Rows, view: View) -> Features:

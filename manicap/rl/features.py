@@ -1,0 +1,155 @@
+"""What an agent sees of a frame: the features of an encoder, projected to a width and standardised, as one module.
+
+features = feature_map(run, layer="backbone", width=256, standardise=store)
+features(frames)                  # uint8 [B, 1, 210, 160] -> float32 [B, 256]
+"""
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from manicap.algorithms.base import ProbeInput
+from manicap.core.config import checked
+from manicap.core.errors import UserError
+from manicap.core.ranges import Seed, Width
+from manicap.play.store import PlayStore
+from manicap.play.views import CONSOLE, View
+from manicap.probing.features import projection
+from manicap.probing.standardisation import Standardisation
+from manicap.train.encoder_files import FrozenEncoder, load_encoder
+
+STATISTICS_FRAMES = 2048
+"""Frames of a store, evenly spaced, that determine the mean and the deviation of features."""
+BATCH_FRAMES = 64
+LARGEST = 10.0
+"""Standardised features are clipped to this, as SB3's `VecNormalize` does: an agent sees what random play never showed."""
+
+EncoderSource = str | Path | nn.Module
+Shape = tuple[int, int, int]
+
+
+class FeatureMap(nn.Module):
+    """Frames uint8 [B, C, H, W] to features [B, `num_features`]; `feature_map` makes one."""
+
+    matrix: Tensor | None
+    mean: Tensor | None
+    scale: Tensor | None
+
+    def __init__(self, encoder: nn.Module, input_shape: Shape, width: int | None = None, seed: int = 0) -> None:
+        super().__init__()
+        self.encoder, self.input_shape = encoder, input_shape
+        for name in ("matrix", "mean", "scale"):
+            self.register_buffer(name, None)
+        self.num_features = int(self._on_black().shape[1])
+        if width is not None:
+            self.matrix = torch.from_numpy(projection(self.num_features, width, seed)).to(self.device)
+            self.num_features = width
+
+    @property
+    def device(self) -> torch.device:
+        return next(iter(self.encoder.state_dict().values()), torch.zeros(0)).device
+
+    def forward(self, frames_BCHW: Tensor) -> Tensor:
+        features: Tensor = self.encoder(frames_BCHW)
+        if self.matrix is not None:
+            features = features @ self.matrix
+        if self.mean is not None and self.scale is not None:
+            features = ((features - self.mean) * self.scale).clamp(-LARGEST, LARGEST)
+        return features
+
+    def encode(self, frames: NDArray[np.uint8]) -> NDArray[np.float32]:
+        """Features float32 [B, F] of frames uint8 [B, C, H, W], without a gradient."""
+        with torch.inference_mode():
+            found = self(torch.from_numpy(np.ascontiguousarray(frames)).to(self.device))
+        return np.asarray(found.float().cpu().numpy())
+
+    def standardise(self, store: PlayStore) -> None:
+        """Subtract the mean of each feature over a store and divide by its deviation; constant ones become 0."""
+        view = view_of(self.input_shape)
+        rows = np.unique(np.linspace(0, len(store) - 1, STATISTICS_FRAMES).astype(np.int64))
+        found = Standardisation.of(np.concatenate([self.encode(part) for part in view.chunks(store, rows, BATCH_FRAMES)]))
+        mean, scale = np.zeros((2, self.num_features), np.float32)
+        mean[found.kept], scale[found.kept] = found.mean, found.scale
+        self.mean, self.scale = (torch.from_numpy(each).to(self.device) for each in (mean, scale))
+
+    def _on_black(self) -> Tensor:
+        black = torch.zeros(1, *self.input_shape, dtype=torch.uint8, device=self.device)
+        try:
+            with torch.no_grad():
+                found = self.encoder(black)
+        except Exception as error:  # it may be anyone's
+            expected = ", ".join(map(str, self.input_shape))
+            raise UserError(f"the encoder failed on frames uint8 [1, {expected}]: {error}") from error
+        if not isinstance(found, Tensor) or found.ndim != 2:
+            raise UserError(f"an encoder must return features [B, F], got {_described(found)}")
+        return found
+
+
+@checked
+def feature_map(
+    encoder: EncoderSource,
+    *,
+    layer: ProbeInput = "output",
+    width: Width | None = None,
+    seed: Seed = 0,
+    standardise: PlayStore | None = None,
+    input_shape: Shape | None = None,
+) -> FeatureMap:
+    """Make a `FeatureMap` of an encoder.
+
+        features = manicap.rl.feature_map(run, layer="backbone", width=256, standardise=store)
+
+    Args:
+        encoder: Directory of a finished run, an encoder as `manicap.load_encoder` returns it, or any `nn.Module` from
+            uint8 frames [B, C, H, W] to features [B, F].
+        layer: `output` is what the method's paper probes; `backbone` the features of the network itself; `local` the
+            feature map before them. Modules of your own have only `output`.
+        width: Project features to this many dimensions by a seeded random orthogonal map, the one that probing uses.
+        seed: Random seed of the projection.
+        standardise: A store of play, whose features determine the mean and the deviation to standardise by.
+        input_shape: Channels, height and width of the frames; known for encoders of manicap.
+    """
+    module = _load(encoder, layer)
+    if isinstance(module, FrozenEncoder):
+        channels, height, side = module.method.context.input_shape
+        input_shape = (channels, height, side)
+    elif input_shape is None:
+        raise UserError("an encoder of your own needs the shape of its frames: input_shape=(1, 210, 160)")
+    found = FeatureMap(module, input_shape, width, seed)
+    if standardise is not None:
+        found.standardise(standardise)
+    return found.eval()
+
+
+def _load(encoder: EncoderSource, layer: ProbeInput) -> nn.Module:
+    """The encoder that gives a layer, with weights of its own."""
+    if isinstance(encoder, str | Path):
+        if not Path(encoder).is_dir():
+            what = "is a file" if Path(encoder).exists() else "does not exist"
+            raise UserError(f"{encoder} {what}; an encoder is the directory of a run, as manicap.pretrain returns it")
+        return load_encoder(encoder, layer)
+    if not isinstance(encoder, nn.Module):
+        raise UserError(f"an encoder is the directory of a run or an nn.Module, got {type(encoder).__name__}")
+    copied = copy.deepcopy(encoder)
+    if isinstance(copied, FrozenEncoder):
+        return FrozenEncoder(copied.method, layer, f"{copied.fingerprint}-{layer}")
+    if layer != "output":
+        raise UserError(f"layer {layer!r} is known for encoders of manicap only; an nn.Module has only 'output'")
+    return copied.eval().requires_grad_(False)
+
+
+def view_of(input_shape: Shape) -> View:
+    """How frames of this shape are shown: gray or colour, one or a stack, at the console's size or another."""
+    channels, height, width = input_shape
+    colour = channels % 3 == 0
+    size = None if (height, width) == CONSOLE else (height, width)
+    return View(colour, channels // 3 if colour else channels, size)
+
+
+def _described(value: Any) -> str:
+    return f"shape {list(value.shape)}" if isinstance(value, Tensor) else type(value).__name__
