@@ -32,6 +32,7 @@ ORDER = [
     "bench",
     "report",
     "exporting",
+    "rl",
     "cli",
     "library",
 ]

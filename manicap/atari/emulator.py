@@ -54,9 +54,7 @@ class Lane:
     does not depend on other lanes or on the process it runs in.
     """
 
-    def __init__(
-        self, game: Game, seed: int, lane: int, purpose: str = "pretrain", episodic_life: bool = True
-    ) -> None:
+    def __init__(self, game: Game, seed: int, lane: int, purpose: str = "pretrain", episodic_life: bool = True) -> None:
         """Without `episodic_life`, only the end of a game ends an episode, and nothing is fired after a lost life."""
         name = ("lane", game.name, purpose, lane)
         self.rng = numpy_generator(seed, *name)

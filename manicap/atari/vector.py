@@ -5,11 +5,11 @@
     observations, rewards, terminated, truncated, info = envs.step(envs.action_space.sample())
     info["labels"]["ball_x"]        # uint8 [8]
 
-Games are played in several processes, because ALE holds Python's lock while it plays; observations and RAM are in memory that the
-processes share. (ale-py's own `AtariVectorEnv` plays in threads, without the lock, but gives no RAM.)
+Games are played in several processes, because ALE holds Python's lock while it plays; observations and RAM are in
+memory that the processes share. (ale-py's own `AtariVectorEnv` plays in threads, without the lock, but gives no RAM.)
 
-Autoreset is `SAME_STEP`: on the step that ends an episode, the observation and `info["labels"]` are already those of the
-next episode's first frame. Those of the last frame are in `info["final_obs"]` and `info["final_info"]["labels"]`.
+Autoreset is `SAME_STEP`: on the step that ends an episode, the observation and `info["labels"]` are already those of
+the next episode's first frame. Those of the last frame are in `info["final_obs"]` and `info["final_info"]["labels"]`.
 """
 
 import os
@@ -59,8 +59,8 @@ def make_vec(
         observations, info = envs.reset(seed=0)              # uint8 [8, 1, 210, 160]
         info["labels"]["ball_x"]                             # uint8 [8]
 
-    A step is four raw frames; the observation is the maximum of the last two. No sticky actions. A new game begins with 1
-    to 30 no-op frames, and every life by pressing fire where the game has it: what AtariARI and agents' wrappers do.
+    A step is four raw frames; the observation is the maximum of the last two. No sticky actions. A new game begins with
+    1 to 30 no-op frames, and every life by pressing fire where the game has it: what AtariARI and agents' wrappers do.
 
     Args:
         game: Game, under any of its usual names.
@@ -112,9 +112,7 @@ class AtariVector(VectorEnv[Bytes, NDArray[Any], NDArray[Any]]):
         self._own = VectorPlayers(job, self._memory, own)
         self._end = weakref.finalize(self, _end_workers, self._workers)
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Bytes, dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Bytes, dict[str, Any]]:
         """Start new games. With a seed, environment i plays the random stream (seed, i); `options` are not used."""
         self._require_open()
         super().reset(seed=seed)
@@ -187,12 +185,11 @@ class AtariVector(VectorEnv[Bytes, NDArray[Any], NDArray[Any]]):
         for worker in self._workers:
             _write(worker, command)
         (self._own.reset if command == RESET else self._own.step)()
-        for number, worker in enumerate(self._workers):
+        for number, worker in enumerate(self._workers, start=1):
             assert worker.stdout is not None
             if os.read(worker.stdout.fileno(), 1) != DONE:
-                self._end()
-                self.closed = True
                 code = worker.wait()
+                self.close()
                 cause = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"failed with exit code {code}"
                 raise Failure(f"process {number} of the environments of {self.game.name} {cause}; make them again")
 

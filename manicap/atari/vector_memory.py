@@ -8,6 +8,7 @@ import mmap
 import os
 import tempfile
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,7 +47,7 @@ class VectorMemory:
         if os.fstat(handle).st_size < sum(sizes):
             os.ftruncate(handle, sum(sizes))
         block, starts = mmap.mmap(handle, sum(sizes)), np.cumsum([0, *sizes[:-1]])
-        arrays = {
+        arrays: dict[str, NDArray[Any]] = {
             name: np.frombuffer(block, dtype, int(np.prod(shape)), int(start)).reshape(shape)
             for (name, (shape, dtype)), start in zip(layout.items(), starts, strict=True)
         }

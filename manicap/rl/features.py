@@ -23,11 +23,11 @@ from manicap.probing.features import projection
 from manicap.probing.standardisation import Standardisation
 from manicap.train.encoder_files import FrozenEncoder, load_encoder
 
-STATISTICS_FRAMES = 2048
+STATISTICS_FRAMES = 1024
 """Frames of a store, evenly spaced, that determine the mean and the deviation of features."""
 BATCH_FRAMES = 64
 LARGEST = 10.0
-"""Standardised features are clipped to this, as SB3's `VecNormalize` does: an agent sees what random play never showed."""
+"""Standardised features are clipped to this, as by SB3's `VecNormalize`: agents see what random play never showed."""
 
 EncoderSource = str | Path | nn.Module
 Shape = tuple[int, int, int]
@@ -72,7 +72,9 @@ class FeatureMap(nn.Module):
         """Subtract the mean of each feature over a store and divide by its deviation; constant ones become 0."""
         view = view_of(self.input_shape)
         rows = np.unique(np.linspace(0, len(store) - 1, STATISTICS_FRAMES).astype(np.int64))
-        found = Standardisation.of(np.concatenate([self.encode(part) for part in view.chunks(store, rows, BATCH_FRAMES)]))
+        found = Standardisation.of(
+            np.concatenate([self.encode(part) for part in view.chunks(store, rows, BATCH_FRAMES)])
+        )
         mean, scale = np.zeros((2, self.num_features), np.float32)
         mean[found.kept], scale[found.kept] = found.mean, found.scale
         self.mean, self.scale = (torch.from_numpy(each).to(self.device) for each in (mean, scale))
@@ -106,7 +108,7 @@ def feature_map(
 
     Args:
         encoder: Directory of a finished run, an encoder as `manicap.load_encoder` returns it, or any `nn.Module` from
-            uint8 frames [B, C, H, W] to features [B, F].
+            uint8 frames [B, C, H, W] to features [B, F]. A `FeatureMap` is returned as it is.
         layer: `output` is what the method's paper probes; `backbone` the features of the network itself; `local` the
             feature map before them. Modules of your own have only `output`.
         width: Project features to this many dimensions by a seeded random orthogonal map, the one that probing uses.
@@ -114,6 +116,10 @@ def feature_map(
         standardise: A store of play, whose features determine the mean and the deviation to standardise by.
         input_shape: Channels, height and width of the frames; known for encoders of manicap.
     """
+    if isinstance(encoder, FeatureMap):
+        if layer != "output" or width is not None or standardise is not None:
+            raise UserError("a FeatureMap already has its layer, width and statistics")
+        return encoder
     module = _load(encoder, layer)
     if isinstance(module, FrozenEncoder):
         channels, height, side = module.method.context.input_shape
