@@ -36,6 +36,7 @@ mutants: $(DEV)
 bench: $(DEV)
 	$(BIN)/python benchmarks/collect.py
 	$(BIN)/python benchmarks/record.py
+	$(BIN)/python benchmarks/vector.py
 	$(BIN)/python benchmarks/store.py
 	$(BIN)/python benchmarks/pretrain.py
 	$(BIN)/python benchmarks/capacity.py

@@ -30,7 +30,7 @@ from scipy import stats
 from stable_baselines3 import PPO
 from stable_baselines3.common.callbacks import BaseCallback
 
-import manicap
+import manicap.rl
 from manicap.core.files import write_json
 from manicap.train.finished import FinishedRun
 

@@ -110,3 +110,45 @@ def test_dm_control(run_example):
     found = run_example("dm_control_reacher", collect_steps=720, probe_steps=240)  # drawing in software takes its time
     places = {"finger_x", "finger_y", "target_x", "target_y"}
     assert {*found} == places | {"shoulder_velocity", "wrist_velocity"}
+
+
+def agents_example():
+    pytest.importorskip("stable_baselines3", reason="Stable-Baselines3 is not installed: pip install 'manicap[rl]'")
+    found = importlib.util.spec_from_file_location("rl_example", EXAMPLES / "rl.py")
+    module = importlib.util.module_from_spec(found)
+    sys.modules[found.name] = module  # dataclasses look for their module
+    found.loader.exec_module(module)
+    return module
+
+
+def test_an_agent_from_pixels_and_its_table_and_a_second_call_trains_nothing(tmp_path, capsys):
+    example = agents_example()
+    options = example.Options(("pong",), ("scratch",), (0,), steps=64, num_envs=1, results_dir=tmp_path)
+    example.main(options)
+    shown = capsys.readouterr().out
+    # PPO plays whole rollouts of 128 steps, in which no game of Pong ends.
+    assert "| pong | scratch | 128 | no game finished |" in shown
+    assert "is finished" in shown
+    example.main(options)
+    assert "is finished" not in capsys.readouterr().out
+
+
+def test_the_return_of_an_agent_is_that_of_its_last_games():
+    example = agents_example()
+    # Of 1,000 steps the last 200 count: the games at 801 and 1,000.
+    games = [(800, 1.0, -21.0), (801, 1.1, -20.0), (1000, 1.2, -10.0)]
+    assert example.final_return({"steps": 1000, "games": games}) == -15
+    assert example.final_return({"steps": 1000, "games": games[:1]}) is None
+    # Student's t with one degree of freedom is 12.706; the standard error of 1 and 3 is 1.
+    assert example.interval([1.0, 3.0]) == "2.0 [-10.7, 14.7]"
+    assert example.interval([1.0]) == "1.0"
+
+
+@pytest.mark.slow
+def test_agents_on_features(tmp_path, capsys):
+    example, places = agents_example(), {f"{name}_dir": tmp_path / name for name in ("runs", "data", "results")}
+    small = {"max_steps": 1, "collect_steps": 1200, "width": 16, "steps": 64, "num_envs": 1}
+    example.main(example.Options(("pong",), ("untrained", "dim-c+"), (0,), **small, **places))
+    shown = capsys.readouterr().out
+    assert "| pong | untrained | 128 |" in shown
+    assert "| pong | dim-c+ | 128 |" in shown
