@@ -3,8 +3,8 @@
     python benchmarks/vector.py [--games pong breakout] [--steps 1500] [--num-envs 8] [--rounds 5]
 
 All play the same preprocessing: four raw frames per step, maximum of the last two, gray, a life as an episode. ale-py
-plays in threads, as many as there are cores; `make_vec` in as many processes; gymnasium's `AsyncVectorEnv` in a process
-for each environment, with `manicap.AtariARI` around each. Each is measured in turn, round by round.
+plays in threads, as many as there are cores; `make_vec` in its default number of processes; gymnasium's
+`AsyncVectorEnv` in a process for each environment, with `manicap.AtariARI` around each. Each is measured in turn, round by round.
 """
 
 import functools

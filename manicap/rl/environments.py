@@ -57,7 +57,7 @@ def make_env(
         clip_rewards: Learn from the sign of rewards.
         episodic_life: Whether a lost life ends an episode.
         seed: Random seed of the games; the agent's seed, if it has one, takes precedence.
-        num_workers: Processes that play, of which this one is the first; one per core if omitted.
+        num_workers: Processes that play, of which this one is the first; see `manicap.make_vec`.
     """
     playing: dict[str, Any] = {
         "clip_rewards": clip_rewards,
