@@ -2,9 +2,10 @@
 
     python benchmarks/vector.py [--games pong breakout] [--steps 1500] [--num-envs 8] [--rounds 5]
 
-All play the same preprocessing: four raw frames per step, maximum of the last two, gray, a life as an episode. ale-py
-plays in threads, as many as there are cores; `make_vec` in its default number of processes; gymnasium's
-`AsyncVectorEnv` in a process for each environment, with `manicap.AtariARI` around each. Each is measured in turn, round by round.
+All play four raw frames per step and show the maximum of the last two, in gray. ale-py plays in threads, as many as
+there are cores; `make_vec` in its default number of processes; gymnasium's `AsyncVectorEnv` in a process for each
+environment, with `manicap.AtariARI` around each (without lives as episodes, and without no-ops and fire at resets). Each
+is measured in turn, round by round.
 """
 
 import functools

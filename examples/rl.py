@@ -62,6 +62,8 @@ class Options:
     runs_dir: Path = Path("runs")
     data_dir: Path = Path("data")
     results_dir: Path = Path("results/rl")
+    max_minutes: float | None = None
+    """Begin no agent after so many minutes; rerun to resume."""
 
 
 class Games(BaseCallback):
@@ -159,12 +161,14 @@ def print_table(results: list[dict[str, Any]]) -> None:
 
 
 def main(options: Options) -> None:
-    results = []
+    results, start = [], time.monotonic()
     for seed in options.seeds:
         for game in options.games:
             for method in options.methods:
                 path = options.results_dir / f"{game}-{method}-s{seed}-{options.steps}.json"
                 if not path.exists():
+                    if options.max_minutes is not None and time.monotonic() - start > 60 * options.max_minutes:
+                        continue
                     write_json(path, train_agent(game, method, seed, options))
                     print(f"{path} is finished", flush=True)
                 results.append(json.loads(path.read_text()))
