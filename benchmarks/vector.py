@@ -4,8 +4,8 @@
 
 All play four raw frames per step and show the maximum of the last two, in gray. ale-py plays in threads, as many as
 there are cores; `make_vec` in its default number of processes; gymnasium's `AsyncVectorEnv` in a process for each
-environment, with `manicap.AtariARI` around each (without lives as episodes, and without no-ops and fire at resets). Each
-is measured in turn, round by round.
+environment, with `manicap.AtariARI` around each (without lives as episodes, and without no-ops and fire at resets).
+Each is measured in turn, round by round.
 """
 
 import functools
