@@ -4,7 +4,6 @@ from typing import Any
 
 from gymnasium.vector import VectorEnv
 
-from manicap.algorithms.base import ProbeInput
 from manicap.atari.vector import make_vec
 from manicap.core.config import checked
 from manicap.core.errors import UserError
@@ -22,7 +21,7 @@ def make_env(
     encoder: EncoderSource | None = None,
     num_envs: Lanes = 8,
     *,
-    layer: ProbeInput = "output",
+    layer: str | None = None,
     width: Width | None = None,
     standardise: PlayStore | None = None,
     stack: Stack = 1,
@@ -66,7 +65,7 @@ def make_env(
     }
     envs: VectorEnv[Any, Any, Any]
     if encoder is None:
-        if layer != "output" or width is not None or standardise is not None:
+        if layer is not None or width is not None or standardise is not None:
             raise UserError("layer, width and standardise need an encoder")
         envs = make_vec(game, num_envs, colour=colour, stack=stack, size=size, **playing)
     else:

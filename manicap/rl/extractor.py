@@ -20,7 +20,6 @@ import torch
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from torch import Tensor, nn
 
-from manicap.algorithms.base import ProbeInput
 from manicap.core.errors import UserError
 from manicap.core.ranges import Seed, Width
 from manicap.play.store import PlayStore
@@ -65,7 +64,7 @@ class ManicapExtractor(BaseFeaturesExtractor):
         observation_space: gymnasium.Space[Any],
         encoder: EncoderSource | Blueprint,
         *,
-        layer: ProbeInput = "output",
+        layer: str | None = None,
         width: Width | None = None,
         seed: Seed = 0,
         standardise: PlayStore | None = None,
@@ -87,7 +86,7 @@ class ManicapExtractor(BaseFeaturesExtractor):
         cls,
         encoder: EncoderSource,
         *,
-        layer: ProbeInput = "output",
+        layer: str | None = None,
         width: Width | None = None,
         seed: Seed = 0,
         standardise: PlayStore | None = None,
@@ -129,7 +128,7 @@ def _has_weights_now(module: nn.Module, _: Any) -> None:
 def _feature_map(
     space: gymnasium.Space[Any],
     encoder: EncoderSource,
-    layer: ProbeInput,
+    layer: str | None,
     width: int | None,
     seed: int,
     standardise: PlayStore | None,

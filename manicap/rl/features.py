@@ -13,15 +13,15 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from manicap.algorithms.base import ProbeInput
 from manicap.core.config import checked
 from manicap.core.errors import UserError
 from manicap.core.ranges import Seed, Width
 from manicap.play.store import PlayStore
 from manicap.play.views import CONSOLE, View
+from manicap.pretrained.encoder import PretrainedEncoder
+from manicap.pretrained.loading import load
 from manicap.probing.features import projection
 from manicap.probing.standardisation import Standardisation
-from manicap.train.encoder_files import FrozenEncoder, load_encoder
 
 STATISTICS_FRAMES = 1024
 """Frames of a store, evenly spaced, that determine the mean and the deviation of features."""
@@ -96,7 +96,7 @@ class FeatureMap(nn.Module):
 def feature_map(
     encoder: EncoderSource,
     *,
-    layer: ProbeInput = "output",
+    layer: str | None = None,
     width: Width | None = None,
     seed: Seed = 0,
     standardise: PlayStore | None = None,
@@ -107,23 +107,22 @@ def feature_map(
         features = manicap.rl.feature_map(run, layer="backbone", width=256, standardise=store)
 
     Args:
-        encoder: Directory of a finished run, an encoder as `manicap.load_encoder` returns it, or any `nn.Module` from
-            uint8 frames [B, C, H, W] to features [B, F]. A `FeatureMap` is returned as it is.
+        encoder: What `manicap.load` takes or returns, or any other `nn.Module` from uint8 frames [B, C, H, W] to
+            features [B, F]. A `FeatureMap` is returned as it is.
         layer: `output` is what the method's paper probes; `backbone` the features of the network itself; `local` the
-            feature map before them. Modules of your own have only `output`.
+            feature map before them. By default `output`, or the layer of an encoder that is already loaded.
         width: Project features to this many dimensions by a seeded random orthogonal map, the one that probing uses.
         seed: Random seed of the projection.
         standardise: A store of play, whose features determine the mean and the deviation to standardise by.
         input_shape: Channels, height and width of the frames; known for encoders of manicap.
     """
     if isinstance(encoder, FeatureMap):
-        if layer != "output" or width is not None or standardise is not None:
+        if layer is not None or width is not None or standardise is not None:
             raise UserError("a FeatureMap already has its layer, width and statistics")
         return encoder
     module = _load(encoder, layer)
-    if isinstance(module, FrozenEncoder):
-        channels, height, side = module.method.context.input_shape
-        input_shape = (channels, height, side)
+    if isinstance(module, PretrainedEncoder):
+        input_shape = module.input_shape
     elif input_shape is None:
         raise UserError("an encoder of your own needs the shape of its frames: input_shape=(1, 210, 160)")
     found = FeatureMap(module, input_shape, width, seed)
@@ -132,20 +131,22 @@ def feature_map(
     return found.eval()
 
 
-def _load(encoder: EncoderSource, layer: ProbeInput) -> nn.Module:
+def _load(encoder: EncoderSource, layer: str | None) -> nn.Module:
     """The encoder that gives a layer, with weights of its own."""
     if isinstance(encoder, str | Path):
-        if not Path(encoder).is_dir():
-            what = "is a file" if Path(encoder).exists() else "does not exist"
-            raise UserError(f"{encoder} {what}; an encoder is the directory of a run, as manicap.pretrain returns it")
-        return load_encoder(encoder, layer)
+        return load(encoder, layer)
     if not isinstance(encoder, nn.Module):
         raise UserError(f"an encoder is the directory of a run or an nn.Module, got {type(encoder).__name__}")
     copied = copy.deepcopy(encoder)
-    if isinstance(copied, FrozenEncoder):
-        return FrozenEncoder(copied.method, layer, f"{copied.fingerprint}-{layer}")
-    if layer != "output":
-        raise UserError(f"layer {layer!r} is known for encoders of manicap only; an nn.Module has only 'output'")
+    if isinstance(copied, PretrainedEncoder):
+        if layer in (None, copied.layer):
+            return copied
+        assert layer is not None
+        return PretrainedEncoder(copied.method, layer, f"{copied.fingerprint} {layer}", copied.card)
+    if layer is not None:
+        raise UserError(
+            f"layer {layer!r} is known for encoders of manicap only: an nn.Module has no names for its layers"
+        )
     return copied.eval().requires_grad_(False)
 
 

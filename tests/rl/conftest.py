@@ -18,4 +18,4 @@ def run(data_dir, pong_store, tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def encoder(run):
-    return manicap.load_encoder(run)
+    return manicap.load(run)

