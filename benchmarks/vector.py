@@ -5,7 +5,8 @@
 All play four raw frames per step and show the maximum of the last two, in gray. ale-py plays in threads, as many as
 there are cores; `make_vec` in its default number of processes; gymnasium's `AsyncVectorEnv` in a process for each
 environment, with `manicap.AtariARI` around each (without lives as episodes, and without no-ops and fire at resets).
-Each is measured in turn, round by round.
+Each is measured in turn, round by round. CPU time is that of all its processes and threads (Linux only): unlike steps
+per second, it does not depend on what else the machine does.
 """
 
 import functools
@@ -14,6 +15,7 @@ import statistics
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import ale_py
@@ -83,18 +85,29 @@ MAKERS: dict[str, Callable[[str, int, int, Size], Any]] = {
 }
 
 
-def rate(envs: Any, actions: Any) -> float:
-    """Steps per second of all environments together."""
-    start = time.perf_counter()
+def cpu_seconds() -> float:
+    """Of this process and its children, so far."""
+    children = [pid for task in Path("/proc/self/task").iterdir() for pid in (task / "children").read_text().split()]
+    ticks = 0
+    for pid in ("self", *children):
+        after_name = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        ticks += int(after_name[11]) + int(after_name[12])  # in user and in system mode
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def measure(envs: Any, actions: Any) -> tuple[float, float]:
+    """Steps per second of all environments together, and microseconds of CPU per step."""
+    start, cpu_start = time.perf_counter(), cpu_seconds()
     for step in actions:
         envs.step(step)
-    return actions.size / (time.perf_counter() - start)
+    seconds, cpu = time.perf_counter() - start, cpu_seconds() - cpu_start
+    return actions.size / seconds, 1e6 * cpu / actions.size
 
 
 def compare(game: str, view: str, options: Options) -> None:
     stack, size = VIEWS[view]
     envs = {name: make(game, options.num_envs, stack, size) for name, make in MAKERS.items()}
-    rates: dict[str, list[float]] = {name: [] for name in envs}
+    found: dict[str, list[tuple[float, float]]] = {name: [] for name in envs}
     rng = np.random.default_rng(0)
     for each in envs.values():
         each.reset(seed=0)
@@ -102,16 +115,21 @@ def compare(game: str, view: str, options: Options) -> None:
     for _ in range(options.rounds):
         actions = rng.integers(0, count, (options.steps, options.num_envs))
         for name, each in envs.items():  # in turn: what else the machine does changes by the minute
-            rates[name].append(rate(each, actions))
+            found[name].append(measure(each, actions))
     for each in envs.values():
         each.close()
-    print(f"{game}, {view}, {options.num_envs} environments, steps per second (median of {options.rounds}):")
-    for name, found in rates.items():
-        ratios = [ours / other for ours, other in zip(rates["make_vec"], found, strict=True)]
-        against = "" if name == "make_vec" else f"; make_vec is {statistics.median(ratios):.2f} of it"
+    print(f"{game}, {view}, {options.num_envs} environments (medians of {options.rounds} rounds):")
+    for name, measured in found.items():
+        rate, cpu = (statistics.median(column) for column in zip(*measured, strict=True))
+        speeds = [ours[0] / other[0] for ours, other in zip(found["make_vec"], measured, strict=True)]
+        costs = [other[1] / ours[1] for ours, other in zip(found["make_vec"], measured, strict=True)]
+        ratios = (
+            f"; make_vec is {statistics.median(speeds):.2f} of it [{min(speeds):.2f}, {max(speeds):.2f}],"
+            f" by CPU time {statistics.median(costs):.2f} [{min(costs):.2f}, {max(costs):.2f}]"
+        )
         target = "  (target: 0.8)" if name.startswith("ale-py") else ""
-        spread = f" [{min(ratios):.2f}, {max(ratios):.2f}]" if against else ""
-        print(f"  {name:26} {statistics.median(found):6.0f}{against}{spread}{target}", flush=True)
+        shown = "" if name == "make_vec" else ratios
+        print(f"  {name:26} {rate:6.0f} steps/s, {cpu:4.0f} us of CPU per step{shown}{target}", flush=True)
 
 
 def main(options: Options) -> None:

@@ -37,7 +37,7 @@ from manicap.core.ranges import Lanes, Threads
 from manicap.play.views import Side, Stack, View
 
 Bytes = NDArray[np.uint8]
-WORKERS_PER_CORE = 4
+WORKERS_PER_CORE = 2
 """Steps take longer at the end of a life, and other programs take their share of a core: with more processes than cores
 the system evens that out, with one per core all would wait for the slowest."""
 
@@ -75,7 +75,7 @@ def make_vec(
         clip_rewards: Give the sign of rewards. `info["episode"]` counts them unclipped either way.
         annotation_set: `ari-2019`, `ari-2020` or `corrected`.
         variables: The state variables to give; all if omitted.
-        num_workers: Processes that play, of which this one is the first; one per environment if omitted, at most four
+        num_workers: Processes that play, of which this one is the first; one per environment if omitted, at most two
             per core.
     """
     entry = find_game(game)
