@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from manicap.core.ranges import Width
 from manicap.core.registry import Known, Registry
+from manicap.nn.coherence_filter import CoherenceFilter
 from manicap.nn.encoders import (
     NATURE_KERNELS,
     SMALL_KERNELS,
@@ -163,14 +164,17 @@ class Method(nn.Module):
     """False for baselines that keep their initial weights."""
     needs_labels: ClassVar[bool] = False
     inference_parts: ClassVar[tuple[str, ...]] = ("encoder",)
-    """Submodules that `represent` needs; the others are left out of the saved encoder."""
+    """Submodules that `output` needs; others but the coherence filter are left out of the saved encoder."""
 
     encoder: Encoder
+    coherence_filter: CoherenceFilter | None
+    """What `represent` passes outputs through, fitted to samples of the training split after the last step."""
 
     def __init__(self, settings: Settings, context: MethodContext) -> None:
         super().__init__()
         self.context = context
         self.encoder = settings.build_encoder(context)
+        self.coherence_filter = None
 
     def forward(self, batch: Batch) -> LossOutput:
         # DistributedDataParallel hooks into forward; all other callers may call `loss` directly.
@@ -192,7 +196,10 @@ class Method(nn.Module):
         encoded: Encoded = self.encoder(frames_BCHW)
         if probe_input == "local":
             return encoded.local_BPC.flatten(1)
-        return self.output(encoded) if probe_input == "output" else encoded.features_BF
+        if probe_input == "backbone":
+            return encoded.features_BF
+        output = self.output(encoded)
+        return output if self.coherence_filter is None else self.coherence_filter(output)
 
 
 def encode_times(encoder: Encoder, frames_BTCHW: Tensor, num_features_of: int | None = None) -> Encoded:

@@ -74,7 +74,7 @@ class DIMUA(PairMethod):
     """Frames of a sample whose charts are needed for more than predictions."""
 
     def __init__(self, settings: DIMUASettings, context: MethodContext) -> None:
-        super().__init__(settings, context)
+        super().__init__(settings, context, settings.units)
         self.settings = settings
         self.heads = Heads(self.encoder.num_features, settings.num_heads, settings.units, settings.hidden_units)
         self.membership = Membership(self.encoder.num_features, settings.num_heads)

@@ -23,7 +23,7 @@ class GlobalTDIM(PairMethod):
     inference_parts: ClassVar[tuple[str, ...]] = ("encoder", "head")
 
     def __init__(self, settings: STDIMSettings, context: MethodContext) -> None:
-        super().__init__(settings, context)
+        super().__init__(settings, context, settings.units)
         self.settings = settings
         self.head = Heads(self.encoder.num_features, num_heads=1, num_units=settings.units)
         self.predictor = nn.Linear(settings.units, settings.units)

@@ -13,6 +13,7 @@ from manicap.core.ranges import NonNegative, Range
 from manicap.losses.infonce import global_local_infonce, local_local_infonce
 from manicap.losses.jsd import global_local_jsd, local_local_jsd
 from manicap.losses.reconstruction import unexplained
+from manicap.nn.coherence_filter import CoherenceFilter
 from manicap.nn.pixels import LinearPixels
 
 
@@ -30,10 +31,13 @@ class PairSettings(FrameSettings, RegularizedSettings):
     reconstruction: NonNegative = 0.0
     """Weight of a linear reconstruction of coarse frames from the convolutional features, so that what no prediction
     needs is not lost; 0 disables it."""
+    coherence_filter: bool = False
+    """End with a linear layer that turns up what consecutive frames have in common, fitted after the last step."""
 
     @classmethod
     def beyond_the_paper(cls) -> dict[str, Any]:
-        return super().beyond_the_paper() | {"directions": "both", "horizon": 2, "reconstruction": 1.5}
+        own = {"directions": "both", "horizon": 2, "reconstruction": 1.5, "coherence_filter": True}
+        return super().beyond_the_paper() | own
 
     @property
     def predicting_frames(self) -> int:
@@ -76,8 +80,11 @@ def _mean(found: Sequence[Terms]) -> Terms:
 class PairMethod(Method):
     """Base of the methods on pairs of frames."""
 
-    def __init__(self, settings: PairSettings, context: MethodContext) -> None:
+    def __init__(self, settings: PairSettings, context: MethodContext, num_outputs: int | None = None) -> None:
+        """`num_outputs` is the width of `output`; of the convolutional features if omitted."""
         super().__init__(settings, context)
+        if settings.coherence_filter:
+            self.coherence_filter = CoherenceFilter(num_outputs or self.encoder.num_features)
         self.frames_per_sample, self.reconstruction_weight = settings.horizon + 1, settings.reconstruction
         self.pixels = None
         if settings.reconstruction:

@@ -27,7 +27,7 @@ class STDIM(PairMethod):
     inference_parts: ClassVar[tuple[str, ...]] = ("encoder", "head")
 
     def __init__(self, settings: STDIMSettings, context: MethodContext) -> None:
-        super().__init__(settings, context)
+        super().__init__(settings, context, settings.units)
         self.settings = settings
         self.head = Heads(self.encoder.num_features, num_heads=1, num_units=settings.units)
         self.predictors = SpatialPredictors(settings.units, self.encoder.local_channels)

@@ -80,7 +80,8 @@ class PretrainedEncoder(nn.Module):
     def layers(self, frames_BCHW: Tensor) -> dict[str, Tensor]:
         """The output of each layer of the network, and what is returned if that is none of them."""
         found = self.method.encoder.layers(self._seen(frames_BCHW))
-        if self.layer == "output" and self.method.inference_parts != ("encoder",):
+        is_backbone = self.method.inference_parts == ("encoder",) and self.method.coherence_filter is None
+        if self.layer == "output" and not is_backbone:
             found["output"] = self(frames_BCHW)
         return found
 

@@ -18,10 +18,11 @@ _SHOWN_PROBLEMS = 5
 
 
 def without_training_parts(method: Method) -> Method:
-    """The method with only its `inference_parts`, which it shares with the given one."""
+    """The method with only what `represent` needs, which it shares with the given one."""
     bare = copy.copy(method)
+    needed = (*method.inference_parts, "coherence_filter")
     for members in ("_modules", "_parameters", "_buffers"):
-        kept = {name: part for name, part in getattr(method, members).items() if name in method.inference_parts}
+        kept = {name: part for name, part in getattr(method, members).items() if name in needed}
         setattr(bare, members, kept)
     return bare
 

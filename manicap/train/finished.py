@@ -52,6 +52,7 @@ class FinishedRun:
     def untrained(self, layer: str = "output") -> PretrainedEncoder:
         """The run's own network with its initial weights; it sees frames as the trained one does."""
         method = build_method(self.config, self.context)
+        method.coherence_filter = None  # fitted to samples, so part of the training
         method.encoder.see_as(self.encoder(layer).method.encoder)
         card = replace(training_card(self.description, self.config), steps=0, epochs=0, weights="initial")
         fingerprint = f"untrained-{config_hash(self.config)}-{layer}"

@@ -7,6 +7,7 @@ drawn from a global generator and no state lives outside a checkpoint, so a run 
 bit-identical to an uninterrupted one. A finished run is never changed.
 """
 
+import copy
 import gc
 import math
 import signal
@@ -42,6 +43,7 @@ from manicap.train.non_finite import NonFiniteCount
 from manicap.train.observation import Observations, Observe
 from manicap.train.record import describe_differences, read_record
 from manicap.train.schedule import rate_factor
+from manicap.train.settling import fit_coherence_filter
 from manicap.train.setup import LOG_EVERY, Execution, Setup, prepare
 from manicap.train.signals import caught_signals, interruption
 from manicap.train.sinks import Metrics, Sink, open_sinks
@@ -338,12 +340,25 @@ class Run:
                 f"cannot write the checkpoint of step {self.progress.step}: {error.strerror}; {self.last_good()}"
             ) from error
 
+    def settle(self, best: dict[str, torch.Tensor] | None) -> dict[str, torch.Tensor] | None:
+        """Fit the coherence filter, if the method has one, of the last weights and of the best; returns the latter."""
+        method = self.setup.method
+        if method.coherence_filter is None:
+            return best
+        fit_coherence_filter(method, self.setup)
+        if best is None:
+            return None
+        chosen = copy.deepcopy(method)
+        chosen.load_state_dict(best, strict=False)
+        fit_coherence_filter(chosen, self.setup)
+        return inference_state(chosen)
+
     def finish(self) -> None:
         """Write the encoder and its description, which mark the run as finished, and remove the checkpoints."""
         setup, progress = self.setup, self.progress
         if not setup.processes.is_first:
             return
-        best = self.best if setup.config.weights == "best" else None
+        best = self.settle(self.best if setup.config.weights == "best" else None)
         facts = {
             "steps": progress.step,
             "epochs": progress.epoch,

@@ -28,7 +28,9 @@ def small_config(method, **changes):
 
 def like_quick(method, **changes):
     """The same, trained as quick trains a method on pairs."""
-    settings = replace(small_settings(method), input="both", directions="both", horizon=2, reconstruction=1.0)
+    settings = replace(
+        small_settings(method), input="both", directions="both", horizon=2, reconstruction=1.0, coherence_filter=True
+    )
     schedule = {"learning_rate": 1e-3, "schedule": "cosine", "warmup_steps": 3, "patience": None, "weights": "last"}
     return small_config(method, **{"settings": settings} | schedule | changes)
 

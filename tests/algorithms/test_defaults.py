@@ -60,7 +60,7 @@ DEFAULTS = {
 QUICK_IMAGES = {"encoder": "resnet18", "stem": "stl10", "encoder_width": 16, "hidden_units": 512}
 # docs/training.md
 SEEN = {"input": "both"}
-BOTH_WAYS = SEEN | {"directions": "both", "horizon": 2, "reconstruction": 1.5}
+BOTH_WAYS = SEEN | {"directions": "both", "horizon": 2, "reconstruction": 1.5, "coherence_filter": True}
 STANDARD = {
     **dict.fromkeys(("st-dim", "jsd-st-dim", "global-t-dim"), BOTH_WAYS),
     **dict.fromkeys(("dim-ua", "dim-ua-weighted", "dim-uac+"), BOTH_WAYS | {"units": 512}),
