@@ -142,7 +142,7 @@ def _load(encoder: EncoderSource, layer: str | None) -> nn.Module:
         if layer in (None, copied.layer):
             return copied
         assert layer is not None
-        return PretrainedEncoder(copied.method, layer, f"{copied.fingerprint} {layer}", copied.card)
+        return PretrainedEncoder(copied.method, layer, f"{copied.fingerprint} {layer}", copied.card, copied.network)
     if layer is not None:
         raise UserError(
             f"layer {layer!r} is known for encoders of manicap only: an nn.Module has no names for its layers"
