@@ -65,5 +65,5 @@ frames has about as many frames as 64 pairs; a learning rate that falls to 0 mus
 def beyond_the_paper(settings: Settings, quick: bool) -> dict[str, Any]:
     """The budget of quick or standard, and how methods on pairs are trained in it."""
     on_pairs = isinstance(settings, PairSettings)
-    budget = (700 if on_pairs else 500) if quick else 12_000
+    budget = (600 if on_pairs else 500) if quick else 12_000
     return {**(ON_PAIRS if on_pairs else {}), "max_steps": budget}
