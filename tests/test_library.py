@@ -37,7 +37,7 @@ def test_everything_that_is_promised_is_there():
     assert {*promised.split(), "CapacityRegularizer", "UserError"} <= set(manicap.__all__)
     assert set(manicap.__all__) <= set(dir(manicap))
     assert issubclass(manicap.UserError, ValueError)
-    for module in ("manicap.losses", "manicap.nn", "manicap.probing"):
+    for module in ("manicap.losses", "manicap.nn", "manicap.probing", "manicap.diagnostics"):
         loaded = importlib.import_module(module)
         assert all(getattr(loaded, name) is not None for name in loaded.__all__)
 

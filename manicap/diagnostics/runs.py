@@ -14,10 +14,12 @@ from manicap.core.config import from_dict, to_dict
 from manicap.core.errors import UserError
 from manicap.core.results import read_result, write_result
 from manicap.diagnostics.alarm import collapse_alarms
+from manicap.diagnostics.groups import GroupCapacity
 from manicap.diagnostics.heads import head_cka, head_cosine
 from manicap.diagnostics.membership import chart_usage
 from manicap.diagnostics.summary import measure_heads, measure_membership
 from manicap.diagnostics.training import heads_of
+from manicap.diagnostics.trend import FLAT
 from manicap.domains.base import find_domain
 from manicap.nn.heads import Membership
 from manicap.train.finished import FinishedRun
@@ -37,16 +39,6 @@ class HeadFindings:
 
 
 @dataclass(frozen=True)
-class ManifoldCapacity:
-    """The manifold capacity of the samples that share a label."""
-
-    capacity: float
-    radius: float
-    dimension: float
-    manifolds: int
-
-
-@dataclass(frozen=True)
 class RunDiagnosis:
     """`diagnostics.json`: what was measured, on what, and the resulting alarms."""
 
@@ -59,7 +51,7 @@ class RunDiagnosis:
     config: Any
     """What it was measured on: the domain's `diagnosis_type`."""
     measures: dict[str, float]
-    capacities: dict[str, ManifoldCapacity]
+    capacities: dict[str, GroupCapacity]
     heads: HeadFindings
 
     @property
@@ -68,7 +60,26 @@ class RunDiagnosis:
 
     @property
     def notes(self) -> list[str]:
-        return self.heads.notes
+        return [*self.heads.notes, *self.trend_notes]
+
+    @property
+    def trend_notes(self) -> list[str]:
+        """Which variables' capacity still falls with the number of points, or has too few points to tell."""
+        trends = {name: found.trend for name, found in self.capacities.items() if not found.trend.has_flattened}
+        falling = [name for name, trend in trends.items() if trend.limit is not None]
+        unknown = [name for name, trend in trends.items() if trend.limit is None]
+        notes = []
+        if falling:
+            notes.append(
+                f"WARNING: the capacity of {', '.join(falling)} has not flattened with the number of points: the limit"
+                f" is more than {FLAT:.0%} below it; read the limit with its interval, or raise --points"
+            )
+        if unknown:
+            notes.append(
+                f"WARNING: too few points for a trend of {', '.join(unknown)}: their capacity is too high by an unknown"
+                " amount; measure more samples"
+            )
+        return notes
 
     def write(self, path: Path) -> None:
         write_result(path, self.to_dict())
@@ -83,7 +94,9 @@ class RunDiagnosis:
                 **{key: values[key] for key in ("domain", "subject", "method", "seed", "encoder", "width")},
                 config=from_dict(domain.diagnosis_type, values["diagnosis_config"], str(path)),
                 measures={name: math.nan if x is None else x for name, x in values["measures"].items()},
-                capacities={name: ManifoldCapacity(**found) for name, found in values["manifold_capacity"].items()},
+                capacities={
+                    name: GroupCapacity.from_dict(found) for name, found in values["manifold_capacity"].items()
+                },
                 heads=HeadFindings(**{key: value for key, value in values["heads"].items() if key in names}),
             )
         except (KeyError, TypeError, AttributeError) as error:
@@ -100,7 +113,7 @@ class RunDiagnosis:
             "width": self.width,
             "diagnosis_config": to_dict(self.config),
             "measures": {name: json_number(value) for name, value in self.measures.items()},
-            "manifold_capacity": {name: asdict(found) for name, found in self.capacities.items()},
+            "manifold_capacity": {name: found.to_dict() for name, found in self.capacities.items()},
             "heads": asdict(self.heads),
             "alarms": self.alarms,
         }

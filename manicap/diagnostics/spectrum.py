@@ -25,6 +25,20 @@ def effective_rank(features: NDArray[Any], centered: bool = False) -> float:
     return _exp_entropy(np.sqrt(_gram_eigenvalues(x)))
 
 
+def participation_ratio(features: NDArray[Any]) -> float:
+    """(sum l)^2 / sum l^2 over the eigenvalues l of the covariance: the number of directions that hold the variance.
+
+        participation_ratio(features)
+
+    It ranges from 1, for one direction, to min(n - 1, D), for equal eigenvalues; 0 if nothing varies. Large eigenvalues
+    count for more than in the effective rank.
+    """
+    x = as_samples(features, "features")
+    eigenvalues = _gram_eigenvalues(x - x.mean(0))
+    squares = float((eigenvalues**2).sum())
+    return float(eigenvalues.sum() ** 2 / squares) if squares > 0 else 0.0
+
+
 def lidar(groups: NDArray[Any], ridge: float = 1e-4) -> float:
     """LiDAR: the effective rank of what separates groups, relative to what varies within them (arXiv 2312.04000).
 

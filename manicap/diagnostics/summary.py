@@ -9,7 +9,7 @@ from manicap.diagnostics.geometry import alignment, spread, uniformity
 from manicap.diagnostics.heads import head_cka, head_cosine, mean_of_pairs
 from manicap.diagnostics.information import cosine_infonce_bound
 from manicap.diagnostics.membership import chart_usage, membership_entropy, usage_entropy
-from manicap.diagnostics.spectrum import decay_exponent, effective_rank
+from manicap.diagnostics.spectrum import decay_exponent, effective_rank, participation_ratio
 from manicap.diagnostics.units import dead_fraction
 
 Measures = dict[str, float]
@@ -20,6 +20,7 @@ def measure_features(features: NDArray[Any]) -> Measures:
     return {
         "effective_rank": effective_rank(features),
         "effective_rank_centered": effective_rank(features, centered=True),
+        "participation_ratio": participation_ratio(features),
         "decay_exponent": decay_exponent(features),
         "uniformity": uniformity(features),
         "spread": spread(features),

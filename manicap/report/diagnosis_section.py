@@ -17,7 +17,11 @@ def diagnosis_section(diagnosis: Diagnosis | None) -> str:
     notes = "".join(f'<p class="note">{escape(text)}</p>' for text in diagnosis.notes)
     body = alarms + notes + _facts(diagnosis.measures)
     if diagnosis.capacities:
-        note = "Manifold capacity (radius, dimension) of the frames that share a value of a variable, or of classes."
+        note = (
+            "Manifold capacity of the frames that share a value of a variable, or of classes: how many such groups per"
+            " dimension a hyperplane separates under random labels. First with the points measured, which is too high,"
+            " then its limit for infinitely many points, with a 95 % interval."
+        )
         body += f'<p class="note">{note}</p>{_facts(diagnosis.capacities)}'
     if diagnosis.nerve_svg:
         # As an image it cannot run scripts or load anything, whatever it contains.

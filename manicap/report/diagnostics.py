@@ -11,7 +11,8 @@ from rich.table import Table
 from manicap.core.errors import UserError
 from manicap.core.files import sha256_file
 from manicap.core.results import read_result
-from manicap.diagnostics.runs import ManifoldCapacity, RunDiagnosis
+from manicap.diagnostics.groups import GroupCapacity
+from manicap.diagnostics.runs import RunDiagnosis
 from manicap.report.contents import Chart, Diagnosis, Fact, Series
 from manicap.train.logs import DIAGNOSTICS, read_log
 
@@ -19,6 +20,7 @@ MEASURES: dict[str, str] = {
     "effective_rank": "effective rank (RankMe)",
     "effective_rank_centered": "effective rank, centred",
     "lidar": "LiDAR",
+    "participation_ratio": "participation ratio",
     "decay_exponent": "eigenvalue decay (alpha)",
     "alignment": "alignment of pairs (t, t+1), or views",
     "uniformity": "uniformity",
@@ -39,15 +41,24 @@ MEASURES: dict[str, str] = {
     "largest_chart": "share of the largest chart",
     "regularizer_loss_share": "regularizer's term, relative to the rest of the loss",
     "regularizer_gradient_share": "gradient of that term on the encoder, relative to the rest's",
-    "manifold_capacity": "manifold capacity (mean over variables)",
-    "manifold_radius": "manifold radius",
-    "manifold_dimension": "manifold dimension",
+    "glue_capacity": "capacity, GLUE (mean over variables)",
+    "glue_limit": "  with infinitely many points",
+    "glue_dimension": "  dimension",
+    "glue_radius": "  radius",
+    "glue_utility": "  utility",
+    "glue_centre_alignment": "  alignment of centres",
+    "glue_axis_alignment": "  alignment of axes",
+    "manifold_capacity": "capacity, mean field (mean over variables)",
+    "manifold_radius": "  radius",
+    "manifold_dimension": "  dimension",
+    "neural_collapse": "neural collapse, NC1",
 }
 """Display names of the measures, in the order of the table."""
 CHARTED = ("effective_rank_centered", "spread", "centroid_percent_error", "head_cosine", "usage_entropy")
 """What the page shows over training steps."""
 SHARES = {"the loss": "regularizer_loss_share", "its gradient on the encoder": "regularizer_gradient_share"}
 """What the page shows side by side."""
+CAPACITY_HEADING = "capacity by GLUE, limit (95 % interval)"
 
 
 def measure_rows(results: Sequence[RunDiagnosis]) -> list[tuple[str, list[str]]]:
@@ -57,7 +68,7 @@ def measure_rows(results: Sequence[RunDiagnosis]) -> list[tuple[str, list[str]]]
 
 
 def capacity_rows(results: Sequence[RunDiagnosis]) -> list[tuple[str, list[str]]]:
-    """Variable and `capacity (radius, dimension)` per run."""
+    """Variable and `capacity, limit (interval)` per run."""
     names = list(dict.fromkeys(name for result in results for name in result.capacities))
     return [(name, [_capacity(result.capacities.get(name)) for result in results]) for name in names]
 
@@ -73,7 +84,7 @@ def diagnostics_table(results: Sequence[RunDiagnosis]) -> Table:
     for label, cells in measure_rows(results):
         table.add_row(label, *cells)
     table.add_section()
-    table.add_row("manifold capacity (radius, dimension)", style="bold")
+    table.add_row(CAPACITY_HEADING, style="bold")
     for label, cells in capacity_rows(results):
         table.add_row(f"  {label}", *cells)
     return table
@@ -128,5 +139,11 @@ def _cell(measures: Mapping[str, float], name: str) -> str:
     return f"{measures[name]:.4g}" if math.isfinite(measures[name]) else "undefined"
 
 
-def _capacity(entry: ManifoldCapacity | None) -> str:
-    return "–" if entry is None else f"{entry.capacity:.3f} ({entry.radius:.2f}, {entry.dimension:.1f})"
+def _capacity(entry: GroupCapacity | None) -> str:
+    if entry is None:
+        return "–"
+    measured, trend = entry.glue.capacity, entry.trend
+    if trend.limit is None or trend.interval is None:
+        return f"{measured:.3f}"
+    low, high = trend.interval
+    return f"{measured:.3f}, {trend.limit:.3f} ({low:.3f} to {high:.3f})"

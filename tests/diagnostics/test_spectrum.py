@@ -3,7 +3,7 @@ import pytest
 from scipy.linalg import inv, sqrtm
 from scipy.stats import entropy
 
-from manicap.diagnostics.spectrum import decay_exponent, effective_rank, lidar
+from manicap.diagnostics.spectrum import decay_exponent, effective_rank, lidar, participation_ratio
 
 
 def test_effective_rank_by_hand():
@@ -59,3 +59,11 @@ def test_one_direction_decays_without_end():
 def test_lidar_needs_something_to_vary_within_a_group():
     with pytest.raises(ValueError, match="2 members"):
         lidar(np.ones((3, 1, 2)))
+
+
+def test_the_participation_ratio_counts_directions():
+    # Eigenvalues 4, 1, 1 (up to a factor): 6^2 / 18 = 2. Equal ones count as many as there are.
+    cross = np.concatenate([np.diag([2.0, 1, 1]), -np.diag([2.0, 1, 1])])
+    assert participation_ratio(cross) == pytest.approx(2, rel=1e-12)
+    assert participation_ratio(np.concatenate([np.eye(5), -np.eye(5)]) + 7) == pytest.approx(5, rel=1e-9)
+    assert participation_ratio(np.ones((4, 3))) == 0

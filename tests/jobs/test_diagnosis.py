@@ -50,7 +50,7 @@ def test_bounds_hold_on_real_features(results):
 
 
 def test_heads_come_from_the_encoder_or_from_the_training_parts(results):
-    assert results["dim-uac+"].notes == []
+    assert results["dim-uac+"].heads.notes == []
     assert sum(results["dim-uac+"].heads.matrices["chart_usage"]) == pytest.approx(1)
     assert "as they were after step 3" in results["dim-c+"].notes[0]
     assert np.diag(results["dim-c+"].heads.matrices["head_cosine"]) == pytest.approx([1, 1])

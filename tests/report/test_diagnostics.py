@@ -6,7 +6,10 @@ import pytest
 
 from manicap.core.errors import UserError
 from manicap.core.results import write_result
-from manicap.diagnostics.runs import HeadFindings, ManifoldCapacity, RunDiagnosis
+from manicap.diagnostics.effective_geometry import Glue
+from manicap.diagnostics.groups import GroupCapacity
+from manicap.diagnostics.runs import HeadFindings, RunDiagnosis
+from manicap.diagnostics.trend import CapacityTrend
 from manicap.domains.play.diagnosis import PlayDiagnosisConfig
 from manicap.report.contents import Diagnosis, Fact
 from manicap.report.diagnostics import capacity_rows, measure_rows, observation_charts, read_diagnosis
@@ -14,6 +17,8 @@ from manicap.report.page import build_page
 from manicap.train.logs import DIAGNOSTICS, LogFile
 from manicap.train.record import RunRecord
 
+FLAT = CapacityTrend((10.0, 20.0, 40.0), (0.31, 0.3, 0.2954), 0.29, (0.28, 0.3001))
+GLUE = Glue(0.2954, 0.01, 3.0, 1.1, 0.8, 0.1, 0.2, 0.05, 1.0)
 RESULT = RunDiagnosis(
     domain="atari",
     subject="pong",
@@ -23,7 +28,7 @@ RESULT = RunDiagnosis(
     width=3456,
     config=PlayDiagnosisConfig(),
     measures={"effective_rank": 82.674, "decay_exponent": math.nan, "effective_rank_centered": 1.0},
-    capacities={"ball_x": ManifoldCapacity(0.1772, 1.26, 8.94, 4)},
+    capacities={"ball_x": GroupCapacity(0.1772, 1.26, 8.94, 4, 1, 0.7, GLUE, FLAT)},
     heads=HeadFindings(notes=["no heads"]),
 )
 
@@ -34,7 +39,7 @@ def test_a_measure_that_a_run_lacks_is_a_dash_and_an_undefined_one_says_so():
     assert rows["effective rank (RankMe)"] == ["82.67", "–"]
     assert rows["eigenvalue decay (alpha)"] == ["undefined", "–"]
     assert rows["heads: mean cosine"] == ["–", "0.5"]
-    assert capacity_rows([RESULT, other]) == [("ball_x", ["0.177 (1.26, 8.9)", "–"])]
+    assert capacity_rows([RESULT, other]) == [("ball_x", ["0.295, 0.290 (0.280 to 0.300)", "–"])]
 
 
 def test_the_page_shows_what_lies_beside_the_run(tmp_path, example):

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from manicap.algorithms.base import ProbeInput
 from manicap.core.ranges import Range
 from manicap.core.seeding import numpy_generator, stream_seed
-from manicap.diagnostics.manifold_capacity import manifold_capacity
-from manicap.diagnostics.runs import BATCH, ManifoldCapacity, RunDiagnosis, measure_run_heads, window_pairs
+from manicap.diagnostics.groups import mean_measures, measure_groups
+from manicap.diagnostics.runs import BATCH, RunDiagnosis, measure_run_heads, window_pairs
 from manicap.diagnostics.spectrum import lidar
 from manicap.diagnostics.summary import measure_features, measure_pairs
 from manicap.domains.images.config import ImageConfig
@@ -74,9 +74,9 @@ def diagnose_images(
     plain = evaluation_view(torch.from_numpy(test.images[seen]), run_config.view_recipe)
     heads = measure_run_heads(run, normalise(plain, test.mean, test.std))
     measures |= heads.measures
-    table = manifold_capacity([features_of(rows) for rows in by_class], rng)
-    classes = ManifoldCapacity(table.capacity, table.radius, table.dimension, len(by_class))
-    measures |= {f"manifold_{name}": getattr(classes, name) for name in ("capacity", "radius", "dimension")}
+    classes = measure_groups([features_of(rows) for rows in by_class], rng)
+    capacities = {} if classes is None else {"classes": classes}
+    measures |= mean_measures(capacities)
     return RunDiagnosis(
         domain=run_config.domain,
         subject=run_config.subject,
@@ -86,6 +86,6 @@ def diagnose_images(
         width=int(features.shape[1]),
         config=config,
         measures=measures,
-        capacities={"classes": classes},
+        capacities=capacities,
         heads=heads,
     )

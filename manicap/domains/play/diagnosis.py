@@ -12,8 +12,8 @@ from manicap.algorithms.base import ProbeInput
 from manicap.core.errors import UserError
 from manicap.core.ranges import PlaySteps, Range
 from manicap.core.seeding import numpy_generator
-from manicap.diagnostics.manifold_capacity import manifold_capacity
-from manicap.diagnostics.runs import BATCH, ManifoldCapacity, RunDiagnosis, measure_run_heads, window_pairs
+from manicap.diagnostics.groups import GroupCapacity, mean_measures, measure_groups
+from manicap.diagnostics.runs import BATCH, RunDiagnosis, measure_run_heads, window_pairs
 from manicap.diagnostics.spectrum import lidar
 from manicap.diagnostics.summary import measure_features, measure_pairs
 from manicap.domains.run_config import RunConfig
@@ -69,9 +69,7 @@ def diagnose_play(
     measures |= heads.measures
     test_features, annotation_set = features_of(splits.test.rows), run_config.annotation_set
     capacities = capacity_by_variable(test_features, store, splits, annotation_set, protocol, config)
-    if capacities:
-        for name in ("capacity", "radius", "dimension"):
-            measures[f"manifold_{name}"] = float(np.mean([getattr(found, name) for found in capacities.values()]))
+    measures |= mean_measures(capacities)
     return RunDiagnosis(
         domain=run_config.domain,
         subject=run_config.subject,
@@ -116,8 +114,8 @@ def capacity_by_variable(
     annotation_set: str,
     protocol: Protocol,
     config: PlayDiagnosisConfig,
-) -> dict[str, ManifoldCapacity]:
-    """Manifold capacity, radius and dimension of the frames that share a variable's value, for each variable."""
+) -> dict[str, GroupCapacity]:
+    """Capacity and geometry of the frames that share a variable's value, for each variable."""
     labels = read_labels(store, splits.test.rows, annotation_set, protocol, splits.variables)
     found = {}
     for name in splits.variables:
@@ -128,6 +126,6 @@ def capacity_by_variable(
         if len(groups) < 2:
             continue
         chosen = [rng.choice(group, min(len(group), config.points), replace=False) for group in groups]
-        table = manifold_capacity([features[np.sort(rows)] for rows in chosen], rng)
-        found[name] = ManifoldCapacity(table.capacity, table.radius, table.dimension, len(groups))
+        if (measured := measure_groups([features[np.sort(rows)] for rows in chosen], rng)) is not None:
+            found[name] = measured
     return found
