@@ -106,8 +106,10 @@ def project_on_cones(
                     problem.forget()
                 problem.add(new, units[new] * sign[manifold[new]][:, None])
                 problem.solve()
-                residuals[draw] = problem.residual()
-                still.append(draw)
+                before, residuals[draw] = residuals[draw] @ residuals[draw], problem.residual()
+                # A ray violated by d brings the direction closer by at least d^2: less is rounding.
+                if before - residuals[draw] @ residuals[draw] > limits[draw] ** 2:
+                    still.append(draw)
         left = np.array(still, dtype=np.int64)
         if not len(left):
             all_lengths = np.concatenate(lengths)
@@ -131,7 +133,7 @@ def _most_violated(
 def _pivot(gram: Floats, right: Floats, positive: NDArray[np.bool_]) -> Floats | None:
     """x >= 0 with y = G x - b >= 0 and x y = 0: guess where x > 0, solve, exchange what has the wrong sign.
 
-    None if the number of wrong signs stops falling.
+    None if the number of wrong signs stops falling, or the rays are not independent.
     """
     tolerance = TOLERANCE * max(float(np.abs(right).max()), np.finfo(np.float64).tiny)
     chances, fewest = CHANCES, len(right) + 1
@@ -139,7 +141,9 @@ def _pivot(gram: Floats, right: Floats, positive: NDArray[np.bool_]) -> Floats |
         chosen = np.flatnonzero(positive)
         x = np.zeros(len(right))
         if len(chosen):
-            x[chosen] = dposv(gram[np.ix_(chosen, chosen)], right[chosen])[1]
+            _, x[chosen], failed = dposv(gram[np.ix_(chosen, chosen)], right[chosen])
+            if failed:
+                return None
         wrong = np.where(positive, x, gram[:, chosen] @ x[chosen] - right) < -tolerance
         count = int(wrong.sum())
         if count == 0:

@@ -19,7 +19,7 @@ from manicap.diagnostics.heads import head_cka, head_cosine
 from manicap.diagnostics.membership import chart_usage
 from manicap.diagnostics.summary import measure_heads, measure_membership
 from manicap.diagnostics.training import heads_of
-from manicap.diagnostics.trend import FLAT
+from manicap.diagnostics.trend import FEWEST_SIZES
 from manicap.domains.base import find_domain
 from manicap.nn.heads import Membership
 from manicap.train.finished import FinishedRun
@@ -66,19 +66,16 @@ class RunDiagnosis:
     def trend_notes(self) -> list[str]:
         """Which variables' capacity still falls with the number of points, or has too few points to tell."""
         trends = {name: found.trend for name, found in self.capacities.items() if not found.trend.has_flattened}
-        falling = [name for name, trend in trends.items() if trend.limit is not None]
-        unknown = [name for name, trend in trends.items() if trend.limit is None]
+        few = [name for name, trend in trends.items() if len(trend.points) < FEWEST_SIZES]
+        falling = [name for name in trends if name not in few]
         notes = []
         if falling:
             notes.append(
-                f"WARNING: the capacity of {', '.join(falling)} has not flattened with the number of points: the limit"
-                f" is more than {FLAT:.0%} below it; read the limit with its interval, or raise --points"
+                f"WARNING: the capacity of {', '.join(falling)} has not flattened with the number of points: it is that"
+                " of these points, not of all; compare it only at equal numbers of points, or raise --points"
             )
-        if unknown:
-            notes.append(
-                f"WARNING: too few points for a trend of {', '.join(unknown)}: their capacity is too high by an unknown"
-                " amount; measure more samples"
-            )
+        if few:
+            notes.append(f"WARNING: too few points for a trend of {', '.join(few)}: their capacity is too high")
         return notes
 
     def write(self, path: Path) -> None:

@@ -15,6 +15,7 @@ FEWEST_POINTS = 4
 """Mean points per manifold of the smallest subsample."""
 ORDERS = 4
 """Random orders in which the points are added; each serves a part of the draws."""
+FEWEST_SIZES = 3
 EXPONENTS = np.geomspace(0.05, 4.0, 80)
 REPLICATES = 500
 FLAT = 0.1
@@ -27,9 +28,10 @@ class CapacityTrend:
     """Mean number of points per manifold, each about twice the last."""
     capacities: tuple[float, ...]
     limit: float | None
-    """Capacity of infinitely many points, by the fitted law; None if there are too few points to fit it."""
+    """Capacity of infinitely many points, by the fitted law; None if it falls too evenly to have one, or too few points
+    were given."""
     interval: tuple[float, float] | None
-    """95 % interval of the limit, over draws and orders of the points."""
+    """95 % interval of the limit, over draws and orders of the points; 0 is no limit."""
 
     @property
     def has_flattened(self) -> bool:
@@ -41,8 +43,10 @@ class CapacityTrend:
         measured, points = self.capacities[-1], self.points[-1]
         if self.has_flattened:
             return None
-        if self.limit is None or self.interval is None:
+        if len(self.points) < FEWEST_SIZES:
             return f"too few points for a trend: {points:.0f} per manifold; the capacity {measured:.3g} is too high"
+        if self.limit is None or self.interval is None:
+            return f"the capacity, {measured:.3g} with {points:.0f} points per manifold, has no limit in sight"
         low, high = self.interval
         return (
             f"the capacity has not flattened: {measured:.3g} with {points:.0f} points per manifold, on its way to"
@@ -68,13 +72,15 @@ def capacity_trend(
 
         1 / capacity(m) = 1 / limit - b m^-g        b >= 0,  g from 0.05 to 4
 
-    by least squares. Small g means that doubling the points always helps as much: there may be no limit (a Gaussian's
-    hull grows for ever), and the interval reaches to 0. All sizes see the same directions and labels. The interval is
-    that of 500 bootstrap samples of the draws, which carry 4 random orders of the points; it does not know whether the
-    law holds, nor that these points are a sample themselves.
+    by least squares. The smallest g means that every doubling of the points adds as much as the last, or more: then no
+    limit is in sight (a Gaussian's hull grows for ever, and points fewer than their dimensions each add a corner).
+
+    All sizes see the same directions and labels. The interval is that of 500 bootstrap samples of the draws, which
+    carry 4 random orders of the points; it does not know whether the law holds, nor that these points are a sample
+    themselves.
     """
-    if num_sizes < 3:
-        raise ValueError(f"num_sizes must be at least 3, got {num_sizes}")
+    if num_sizes < FEWEST_SIZES:
+        raise ValueError(f"num_sizes must be at least {FEWEST_SIZES}, got {num_sizes}")
     points = in_own_span(as_manifolds(manifolds, centered))
     counts = np.array([len(x) for x in points])
     fractions = [0.5**level for level in reversed(range(num_sizes))]
@@ -94,7 +100,7 @@ def capacity_trend(
     per_manifold = needed.reshape(2, -1, len(fractions)).mean(0) / len(points)
     means = np.array([_sizes(counts, fraction).mean() for fraction in fractions])
     capacities = 1 / per_manifold.mean(0)
-    found = _limit(means, per_manifold, generator) if len(means) >= 3 else (None, None)
+    found = _limit(means, per_manifold, generator) if len(means) >= FEWEST_SIZES else (None, None)
     return CapacityTrend(tuple(means.tolist()), tuple(capacities.tolist()), *found)
 
 
@@ -102,17 +108,21 @@ def _sizes(counts: NDArray[np.int64], fraction: float) -> NDArray[np.int64]:
     return np.maximum(1, np.rint(fraction * counts)).astype(np.int64)
 
 
-def _limit(points: Floats, inverse: Floats, generator: np.random.Generator) -> tuple[float, tuple[float, float]]:
-    """The limit of the capacity and its interval, from the inverse capacity [draws, sizes]."""
+def _limit(
+    points: Floats, inverse: Floats, generator: np.random.Generator
+) -> tuple[float | None, tuple[float, float] | None]:
+    """The limit of the capacity and its interval, from the inverse capacity [draws, sizes]; None if there is none."""
     rows = generator.integers(0, len(inverse), (REPLICATES, len(inverse)))
     samples = np.concatenate([inverse.mean(0)[None], inverse[rows].mean(1)])
     limits = 1 / _extrapolate(points, samples)
+    if limits[0] == 0:
+        return None, None
     low, high = np.quantile(limits[1:], (0.025, 0.975))
     return float(limits[0]), (float(low), float(high))
 
 
 def _extrapolate(points: Floats, inverse: Floats) -> Floats:
-    """q of the best  q - b m^-g  with b >= 0, for every row of inverse capacities [n, sizes]."""
+    """q of the best  q - b m^-g  with b >= 0, for every row of inverse capacities [n, sizes]; infinite at the least g."""
     best, found = np.full(len(inverse), np.inf), inverse.mean(1)
     for exponent in EXPONENTS:
         power = (points / points[-1]) ** -exponent
@@ -121,5 +131,6 @@ def _extrapolate(points: Floats, inverse: Floats) -> Floats:
         start = inverse.mean(1) - slope * power.mean()
         error = ((inverse - start[:, None] - np.outer(slope, power)) ** 2).sum(1)
         better = error < best
-        best[better], found[better] = error[better], start[better]
+        is_limit = (slope == 0) | (exponent > EXPONENTS[0])
+        best[better], found[better] = error[better], np.where(is_limit, start, np.inf)[better]
     return found

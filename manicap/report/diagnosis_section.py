@@ -20,7 +20,7 @@ def diagnosis_section(diagnosis: Diagnosis | None) -> str:
         note = (
             "Manifold capacity of the frames that share a value of a variable, or of classes: how many such groups per"
             " dimension a hyperplane separates under random labels. First with the points measured, which is too high,"
-            " then its limit for infinitely many points, with a 95 % interval."
+            " then its limit for infinitely many points with a 95 % interval, or none if none is in sight."
         )
         body += f'<p class="note">{note}</p>{_facts(diagnosis.capacities)}'
     if diagnosis.nerve_svg:

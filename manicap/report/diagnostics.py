@@ -58,7 +58,7 @@ CHARTED = ("effective_rank_centered", "spread", "centroid_percent_error", "head_
 """What the page shows over training steps."""
 SHARES = {"the loss": "regularizer_loss_share", "its gradient on the encoder": "regularizer_gradient_share"}
 """What the page shows side by side."""
-CAPACITY_HEADING = "capacity by GLUE, limit (95 % interval)"
+CAPACITY_HEADING = "capacity by GLUE, its limit (95 %)"
 
 
 def measure_rows(results: Sequence[RunDiagnosis]) -> list[tuple[str, list[str]]]:
@@ -144,6 +144,6 @@ def _capacity(entry: GroupCapacity | None) -> str:
         return "–"
     measured, trend = entry.glue.capacity, entry.trend
     if trend.limit is None or trend.interval is None:
-        return f"{measured:.3f}"
+        return f"{measured:.3f}, none"
     low, high = trend.interval
     return f"{measured:.3f}, {trend.limit:.3f} ({low:.3f} to {high:.3f})"

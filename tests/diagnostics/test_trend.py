@@ -12,6 +12,11 @@ def test_the_law_is_recovered(exponent):
     assert _extrapolate(points, (3 - 2 * points**-exponent)[None]) == pytest.approx([3], rel=0.03)
 
 
+def test_growth_that_does_not_slow_down_has_no_limit():
+    # In the logarithm of the number of points, and in the number itself.
+    assert _extrapolate(np.array([8.0, 16, 32, 64]), np.array([[3.0, 4, 5, 6], [1, 2, 4, 8]])).tolist() == [np.inf] * 2
+
+
 def test_a_constant_is_its_own_limit():
     assert _extrapolate(np.array([1.0, 2, 4]), np.full((1, 3), 0.7)) == pytest.approx([0.7], rel=1e-9)
 
@@ -25,12 +30,16 @@ def test_circles_flatten_and_gaussian_clouds_do_not():
     assert flat.has_flattened
     assert flat.warning is None
     assert list(flat.capacities) == sorted(flat.capacities, reverse=True)
-    clouds = [centre + 0.3 * rng.standard_normal((48, 40)) for centre in centres]
+    clouds = [0.3 * rng.standard_normal(300) + 0.3 * rng.standard_normal((48, 300)) for _ in range(4)]
     falling = capacity_trend(clouds, np.random.default_rng(1), num_draws=24)
-    assert falling.limit < 0.9 * falling.capacities[-1]
-    low, high = falling.interval
-    assert low <= falling.limit <= high
-    assert "has not flattened" in falling.warning
+    # 48 points in 300 dimensions: each is a corner of its own.
+    assert (falling.limit, falling.interval) == (None, None)
+    assert "no limit in sight" in falling.warning
+    spheres_of_5 = spheres(rng, centres, points=48, dimension=5, radius=0.7)
+    slowing = capacity_trend(spheres_of_5, np.random.default_rng(1), num_draws=24)
+    low, high = slowing.interval
+    assert low <= slowing.limit <= high
+    assert slowing.limit < slowing.capacities[-1]
 
 
 def test_all_points_give_the_capacity_of_glue():

@@ -34,7 +34,7 @@ class ImageDiagnosisConfig:
     """Maximum number of test images seen in several views: groups for LiDAR, and pairs."""
     views: Annotated[int, Range(2, 64)] = 8
     """Number of views of each."""
-    points: Annotated[int, Range(2, 10**6)] = 50
+    points: Annotated[int, Range(2, 10**6)] = 100
     """Maximum number of test images per class, for the manifold capacity."""
 
     def __str__(self) -> str:

@@ -38,7 +38,7 @@ class PlayDiagnosisConfig:
     """Number of short windows of consecutive frames: groups for LiDAR, and pairs (t, t+1)."""
     window_frames: Annotated[int, Range(2, 10_000)] = 8
     """Frames per window."""
-    points: Annotated[int, Range(2, 10**6)] = 50
+    points: Annotated[int, Range(2, 10**6)] = 100
     """Maximum number of frames per value of a variable, for the manifold capacity."""
     values: Annotated[int, Range(2, 256)] = 20
     """Maximum number of values per variable: the most frequent ones."""
