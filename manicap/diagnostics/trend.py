@@ -122,7 +122,7 @@ def _limit(
 
 
 def _extrapolate(points: Floats, inverse: Floats) -> Floats:
-    """q of the best  q - b m^-g  with b >= 0, for every row of inverse capacities [n, sizes]; infinite at the least g."""
+    """q of the best  q - b m^-g  with b >= 0, per row of inverse capacities [n, sizes]; infinite at the least g."""
     best, found = np.full(len(inverse), np.inf), inverse.mean(1)
     for exponent in EXPONENTS:
         power = (points / points[-1]) ** -exponent
