@@ -9,8 +9,8 @@ from manicap.core.config import checked
 from manicap.core.errors import UserError
 from manicap.core.ranges import Lanes, Seed, Threads, Width
 from manicap.play.store import PlayStore
-from manicap.play.views import Side, Stack
-from manicap.rl.features import EncoderSource, feature_map, view_of
+from manicap.play.views import CONSOLE, Side, Stack
+from manicap.rl.features import EncoderSource, feature_map
 from manicap.rl.vec_env import VectorAdapter
 from manicap.rl.wrappers import EncodeVectorObservation
 
@@ -72,8 +72,9 @@ def make_env(
         if colour or size is not None:
             raise UserError("colour and size are the encoder's own: give them without an encoder only")
         features = feature_map(encoder, layer=layer, width=width, standardise=standardise)
-        view = view_of(features.input_shape)
-        frames = make_vec(game, num_envs, colour=view.colour, stack=view.stack, size=view.size, **playing)
+        seen, (_, height, side) = features.view, features.input_shape
+        own_size = None if (height, side) == CONSOLE else (height, side)
+        frames = make_vec(game, num_envs, colour=seen.colour, stack=seen.stack, size=own_size, **playing)
         envs = EncodeVectorObservation(frames, features, stack=stack)
     found = VectorAdapter(envs)
     if seed is not None:

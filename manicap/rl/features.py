@@ -40,9 +40,18 @@ class FeatureMap(nn.Module):
     mean: Tensor | None
     scale: Tensor | None
 
-    def __init__(self, encoder: nn.Module, input_shape: Shape, width: int | None = None, seed: int = 0) -> None:
+    def __init__(
+        self,
+        encoder: nn.Module,
+        input_shape: Shape,
+        width: int | None = None,
+        seed: int = 0,
+        view: View | None = None,
+    ) -> None:
         super().__init__()
         self.encoder, self.input_shape = encoder, input_shape
+        self.view = view or view_of(input_shape)
+        """How frames are shown to the encoder."""
         for name in ("matrix", "mean", "scale"):
             self.register_buffer(name, None)
         self.num_features = int(self._on_black().shape[1])
@@ -70,10 +79,9 @@ class FeatureMap(nn.Module):
 
     def standardise(self, store: PlayStore) -> None:
         """Subtract the mean of each feature over a store and divide by its deviation; constant ones become 0."""
-        view = view_of(self.input_shape)
         rows = np.unique(np.linspace(0, len(store) - 1, STATISTICS_FRAMES).astype(np.int64))
         found = Standardisation.of(
-            np.concatenate([self.encode(part) for part in view.chunks(store, rows, BATCH_FRAMES)])
+            np.concatenate([self.encode(part) for part in self.view.chunks(store, rows, BATCH_FRAMES)])
         )
         mean, scale = np.zeros((2, self.num_features), np.float32)
         mean[found.kept], scale[found.kept] = found.mean, found.scale
@@ -120,12 +128,12 @@ def feature_map(
         if layer is not None or width is not None or standardise is not None:
             raise UserError("a FeatureMap already has its layer, width and statistics")
         return encoder
-    module = _load(encoder, layer)
+    module, view = _load(encoder, layer), None
     if isinstance(module, PretrainedEncoder):
-        input_shape = module.input_shape
+        input_shape, view = module.input_shape, module.card.view
     elif input_shape is None:
         raise UserError("an encoder of your own needs the shape of its frames: input_shape=(1, 210, 160)")
-    found = FeatureMap(module, input_shape, width, seed)
+    found = FeatureMap(module, input_shape, width, seed, view)
     if standardise is not None:
         found.standardise(standardise)
     return found.eval()
@@ -151,7 +159,7 @@ def _load(encoder: EncoderSource, layer: str | None) -> nn.Module:
 
 
 def view_of(input_shape: Shape) -> View:
-    """How frames of this shape are shown: gray or colour, one or a stack, at the console's size or another."""
+    """How frames of this shape are most likely shown; three channels may be colours or a stack of gray frames."""
     channels, height, width = input_shape
     colour = channels % 3 == 0
     size = None if (height, width) == CONSOLE else (height, width)

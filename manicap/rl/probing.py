@@ -7,7 +7,7 @@ Frames of a store, made once, go through the agent's features extractor as it is
 state variables off them.
 """
 
-from typing import Any
+from typing import Annotated, Any
 
 import torch
 from stable_baselines3.common.callbacks import BaseCallback
@@ -16,8 +16,9 @@ from torch import Tensor, nn
 
 from manicap.core.config import checked
 from manicap.core.errors import UserError
-from manicap.core.ranges import Count, Seed
+from manicap.core.ranges import Count, Range, Seed
 from manicap.play.store import PlayStore
+from manicap.play.views import View
 from manicap.probing.encoders import FrameEncoder
 from manicap.probing.play_bench import Extraction, PlayBench
 from manicap.probing.state_result import StateEvaluation
@@ -37,6 +38,7 @@ class ProbeCallback(BaseCallback):
         probe: `discriminant` (all labels, seconds), or another name of `manicap.evaluate`.
         annotation_set: `ari-2019`, `ari-2020` or `corrected`.
         seed: Random seed of the splits and the probe.
+        view: How the agent sees frames; from the shape of its observations if omitted.
         verbose: 1 prints each result.
     """
 
@@ -49,11 +51,12 @@ class ProbeCallback(BaseCallback):
         probe: str = "discriminant",
         annotation_set: str = "corrected",
         seed: Seed = 0,
-        verbose: int = 0,
+        view: View | None = None,
+        verbose: Annotated[int, Range(0, 2)] = 0,
     ) -> None:
         super().__init__(verbose)
         self.store, self.every_steps, self.probe = store, every_steps, probe
-        self.annotation_set, self.seed = annotation_set, seed
+        self.annotation_set, self.seed, self.view = annotation_set, seed, view
         self.evaluations: dict[int, StateEvaluation] = {}
         """By number of steps of the agent."""
         self._bench: PlayBench | None = None
@@ -67,9 +70,8 @@ class ProbeCallback(BaseCallback):
                 " of EncodeObservation do not change: probe the encoder once, with manicap.evaluate"
             )
         channels, height, width = space.shape
-        self._bench = PlayBench(
-            self.store, annotation_set=self.annotation_set, seed=self.seed, view=view_of((channels, height, width))
-        )
+        view = self.view or view_of((channels, height, width))
+        self._bench = PlayBench(self.store, annotation_set=self.annotation_set, seed=self.seed, view=view)
         self._next = self.num_timesteps
         self._measure()
 
