@@ -24,6 +24,7 @@ from manicap.pretrained.weights import (
     load_weights,
     read_weights,
     training_state,
+    with_current_names,
     without_training_parts,
     write_weights,
 )
@@ -90,5 +91,5 @@ def read_trained_method(run_dir: Path, description: Mapping[str, Any]) -> Method
         return None
     method = empty_method(description, f"{run_dir}/encoder.json")
     state = read_weights(run_dir / _FILES["last"], hashes["last"]) | read_weights(path, hashes["training"])
-    load_weights(method, state, path)
+    load_weights(method, with_current_names(state), path)
     return method.eval().requires_grad_(False)

@@ -15,6 +15,8 @@ from manicap.core.errors import UserError
 from manicap.core.files import atomic_write
 
 _SHOWN_PROBLEMS = 5
+_FORMER_NAMES = {"capacity.average": "regularizer.average", "charts.capacity.average": "charts.regularizer.average"}
+"""Before there were several regularizers."""
 
 
 def without_training_parts(method: Method) -> Method:
@@ -61,6 +63,11 @@ def read_weights(path: Path, sha256: str, remedy: str = "train the run again") -
         return safetensors.torch.load(content)
     except SafetensorError as error:
         raise UserError(f"{path} cannot be read: {error}") from None
+
+
+def with_current_names(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The same tensors, those that an earlier version called otherwise by their names of today."""
+    return {_FORMER_NAMES.get(name, name): value for name, value in state.items()}
 
 
 def load_weights(method: Method, state: Mapping[str, Tensor], source: Path) -> None:

@@ -30,7 +30,7 @@ from manicap.domains.run_config import RunConfig
 from manicap.domains.samples import Rows
 from manicap.losses.gather import mean_over_processes
 from manicap.pretrained.encoder_files import save_encoder, verify_encoder
-from manicap.pretrained.weights import inference_state
+from manicap.pretrained.weights import inference_state, with_current_names
 from manicap.train.batches import Batches
 from manicap.train.checkpoint import CheckpointStore
 from manicap.train.claim import CHECKPOINTS, adopt_config, claimed_run, clear_leavings, is_finished, print_line
@@ -307,7 +307,7 @@ class Run:
         if state["cpu_model"] != cpu_model() and setup.processes.is_first:
             say(f"started on {state['cpu_model']}, resumed on {cpu_model()}: the result may differ in its last bits")
         try:
-            setup.method.load_state_dict(state["method"])
+            setup.method.load_state_dict(with_current_names(state["method"]))
             setup.optimizer.load_state_dict(state["optimizer"])
         except (RuntimeError, ValueError):
             raise UserError(
