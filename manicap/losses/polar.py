@@ -48,16 +48,16 @@ def polar_factor(wide: Tensor) -> Tensor:
     scale = torch.linalg.matrix_norm(wide)
     # The Frobenius norm bounds the largest singular value.
     x = wide / torch.where(scale > 0, scale, 1)
-    for stage in polar_stages(torch.finfo(wide.dtype).eps, _rounding(wide)):
+    for stage in polar_stages(torch.finfo(wide.dtype).eps, product_rounding(wide.dtype)):
         x = _apply(stage, x)
     return x
 
 
-def _rounding(x: Tensor) -> float:
-    """Relative error of a product of matrices. If torch is allowed to, it multiplies float32 in TF32 or bfloat16."""
-    of_products = {"highest": 0.0, "high": 2.0**-10, "medium": 2.0**-7}[torch.get_float32_matmul_precision()]
-    eps = torch.finfo(x.dtype).eps
-    return max(eps, of_products) if x.dtype == torch.float32 else eps
+def product_rounding(dtype: torch.dtype) -> float:
+    """Precision of the products of matrices. If torch is allowed to, it multiplies float32 in TF32 or bfloat16."""
+    if dtype != torch.float32:
+        return torch.finfo(dtype).eps
+    return {"highest": 2.0**-23, "high": 2.0**-10, "medium": 2.0**-7}[torch.get_float32_matmul_precision()]
 
 
 def _apply(stage: tuple[Quintic, ...], x: Tensor) -> Tensor:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from manicap.losses.polar import Quintic, best_quintic, polar_factor, polar_stages, quintics
+from manicap.losses.polar import Quintic, best_quintic, polar_factor, polar_stages, product_rounding, quintics
 
 FLOAT32, FLOAT64 = 2.0**-23, 2.0**-52
 
@@ -72,12 +72,15 @@ def test_the_factor_has_the_singular_vectors_of_the_matrix(dtype: torch.dtype, t
     torch.testing.assert_close(polar_factor(matrix).double(), U @ Vh, rtol=0, atol=tolerance)
 
 
-def test_products_of_lower_precision_get_their_restarts() -> None:
+@pytest.mark.parametrize(("precision", "bits"), [("highest", 23), ("high", 10), ("medium", 7)])
+def test_products_of_lower_precision_get_their_restarts(precision: str, bits: int) -> None:
+    # float32 has 23 bits behind the point, TF32 10 and bfloat16 7; float64 is multiplied as it is.
     matrix = torch.randn(6, 9, generator=torch.Generator().manual_seed(0))
     U, _, Vh = torch.linalg.svd(matrix, full_matrices=False)
-    torch.set_float32_matmul_precision("high")
+    torch.set_float32_matmul_precision(precision)
     try:
-        found = polar_factor(matrix)
+        found, rounding = polar_factor(matrix), [product_rounding(dtype) for dtype in (torch.float32, torch.float64)]
     finally:
         torch.set_float32_matmul_precision("highest")
-    torch.testing.assert_close(found, U @ Vh, rtol=0, atol=0.02)  # a CPU computes as before, a GPU in TF32
+    assert rounding == [2.0**-bits, FLOAT64]
+    torch.testing.assert_close(found, U @ Vh, rtol=0, atol=10 * 2.0**-bits)
