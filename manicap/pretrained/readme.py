@@ -13,13 +13,13 @@ PICTURE = "label-curves.png"
 def write_readme(
     card: EncoderCard, name: str, layer: str, num_features: int, input_shape: Sequence[int], license: str | None
 ) -> str:
-    """Markdown. `name` is the hub's name for it, or its directory."""
+    """Markdown. `name` is the hub's name for it, or that of its directory."""
     shape = ", ".join(map(str, input_shape))
     parts = [
         _head(card, license),
         f"# {_title(card)}",
-        f"An encoder that [manicap](https://arxiv.org/abs/2405.13848) trained without labels: uint8 frames [B, {shape}]"
-        f" to {num_features:,} features (`{layer}`).",
+        f"An encoder of manicap ([arXiv 2405.13848](https://arxiv.org/abs/2405.13848)): uint8 frames [B, {shape}] to"
+        f" {num_features:,} features (`{layer}`).",
         f"""```python
 import manicap
 import torch

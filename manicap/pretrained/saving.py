@@ -41,7 +41,7 @@ def save_directory(encoder: "PretrainedEncoder", directory: Path, name: str | No
     if sha256 != encoder.fingerprint.partition("-")[0] and card.steps:
         card = replace(card, score=None, weights="changed after training")
     readme = write_readme(
-        card, name or str(directory), encoder.layer, encoder.num_features, encoder.input_shape, license
+        card, name or directory.name, encoder.layer, encoder.num_features, encoder.input_shape, license
     )
     description = {
         "format": FORMAT,

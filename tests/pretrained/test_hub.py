@@ -69,7 +69,7 @@ def test_the_readme_shows_the_score_beside_its_floors_and_how_to_load_it(encoder
     row, floor = (f"{scores['f1']:.3f}" for scores in (card.score.metrics, card.score.floors["untrained"]))
     assert f"**at least {row}**" in body
     assert floor in next(line for line in body.splitlines() if line.startswith("| untrained"))
-    assert f'manicap.load("{saved}")' in body
+    assert f'manicap.load("{saved.name}")' in body
     assert "![Score by number of labels](label-curves.png)" in body
     assert (saved / "label-curves.png").read_bytes().startswith(b"\x89PNG")
 
