@@ -14,7 +14,8 @@ from manicap.pretrained.encoder import PretrainedEncoder
 from tests.algorithms.small import ATARI, small_settings
 from tests.algorithms.small_images import small_image_settings
 
-# Charts chosen by an argmax; images resized from 16 x 16 to 12 x 12, of which test_exports has one as ONNX.
+# Charts chosen by an argmax; images resized from 16 x 16 to 12 x 12. ONNX takes seconds: test_exports and the examples
+# of docs/sharing.md write one of images and one of frames in every run of the suite.
 QUICK = ("dim-ua", "simclr-c+")
 SIDE = 84
 
@@ -39,7 +40,7 @@ def all_methods(*quick):
     return [name if name in quick else pytest.param(name, marks=pytest.mark.slow) for name in METHODS]
 
 
-@pytest.mark.parametrize("name", all_methods(QUICK[0]))
+@pytest.mark.parametrize("name", all_methods())
 def test_a_method_exports_to_onnx_with_a_batch_of_any_size(name, tmp_path):
     pytest.importorskip("onnxscript", reason="onnxscript is not installed: pip install 'manicap[onnx]'")
     encoder = build(name)
