@@ -35,6 +35,12 @@ def count_by_hand(blocks, depths, stem_kernel, width):
     return total
 
 
+def test_the_usual_width_is_64():
+    # A ResNet-18 ends with 8 times as many channels as it begins with; torchvision's has 512.
+    with torch.device("meta"):
+        assert ResNetEncoder((3, 32, 32), "resnet18").num_features == 512
+
+
 def test_the_published_networks_have_their_parameters():
     # torchvision's 25,557,032 and 11,689,512 less the classifiers, 2048 x 1000 + 1000 and 512 x 1000 + 1000.
     assert count("resnet50", "imagenet") == 25_557_032 - 2_049_000 == 23_508_032
