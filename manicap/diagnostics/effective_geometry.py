@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manicap.diagnostics.cones import ConeProjection, project_on_cones
-from manicap.diagnostics.manifolds import as_manifolds, in_own_span, labels_for_draws, symmetric_draws
+from manicap.diagnostics.manifolds import Labels, as_manifolds, in_own_span, labels_for_draws, symmetric_draws
 from manicap.diagnostics.samples import Floats, unit_rows
 
 INSEPARABLE = 1e-10
@@ -46,7 +46,7 @@ class Glue:
 def glue(
     manifolds: Sequence[NDArray[Any]],
     generator: np.random.Generator,
-    labels: NDArray[Any] | None = None,
+    labels: Labels | None = None,
     num_draws: int = 200,
     centered: bool = True,
 ) -> Glue:

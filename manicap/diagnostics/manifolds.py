@@ -8,6 +8,9 @@ from numpy.typing import NDArray
 
 from manicap.diagnostics.samples import Floats, as_samples
 
+Labels = NDArray[Any] | Sequence[int] | Sequence[Sequence[int]]
+"""1 or -1 per manifold, or several rows of them."""
+
 
 def as_manifolds(manifolds: Sequence[NDArray[Any]], centered: bool = True) -> list[Floats]:
     """One float64 array [points, N] per manifold; `centered` subtracts the mean of their centres."""
@@ -52,7 +55,7 @@ def symmetric_draws(generator: np.random.Generator, num_draws: int, dimension: i
 
 
 def labels_for_draws(
-    labels: NDArray[Any] | None, num_manifolds: int, num_draws: int, generator: np.random.Generator
+    labels: Labels | None, num_manifolds: int, num_draws: int, generator: np.random.Generator
 ) -> NDArray[np.int64]:
     """Signs [num_draws, manifolds]: the given labels in turn, or random ones."""
     if labels is None:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manicap.diagnostics.cones import project_on_cones
-from manicap.diagnostics.manifolds import as_manifolds, in_own_span, labels_for_draws
+from manicap.diagnostics.manifolds import Labels, as_manifolds, in_own_span, labels_for_draws
 from manicap.diagnostics.samples import Floats, unit_rows
 
 OUTSIDE = 1e-12
@@ -27,7 +27,7 @@ class SimulatedCapacity:
 def simulated_capacity(
     manifolds: Sequence[NDArray[Any]],
     generator: np.random.Generator,
-    labels: NDArray[Any] | None = None,
+    labels: Labels | None = None,
     num_draws: int = 50,
     centered: bool = True,
 ) -> SimulatedCapacity:

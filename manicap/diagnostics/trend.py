@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manicap.diagnostics.effective_geometry import critical_dimensions
-from manicap.diagnostics.manifolds import as_manifolds, in_own_span, labels_for_draws, symmetric_draws
+from manicap.diagnostics.manifolds import Labels, as_manifolds, in_own_span, labels_for_draws, symmetric_draws
 from manicap.diagnostics.samples import Floats
 
 FEWEST_POINTS = 4
@@ -57,7 +57,7 @@ class CapacityTrend:
 def capacity_trend(
     manifolds: Sequence[NDArray[Any]],
     generator: np.random.Generator,
-    labels: NDArray[Any] | None = None,
+    labels: Labels | None = None,
     num_draws: int = 80,
     num_sizes: int = 4,
     centered: bool = True,
