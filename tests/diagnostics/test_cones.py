@@ -5,7 +5,7 @@ from scipy.optimize import nnls
 from manicap.diagnostics.cones import project_on_cones
 
 
-@pytest.mark.parametrize(("points", "dimension"), [(1, 3), (8, 30), (12, 10), (30, 4)])
+@pytest.mark.parametrize(("points", "dimension"), [(1, 3), (8, 30), (12, 10), (30, 4), (150, 8)])
 def test_it_projects_onto_the_cone_as_scipy_does(points, dimension):
     rng = np.random.default_rng(points)
     manifolds = [rng.standard_normal((points + i, dimension)) + 0.5 for i in range(3)]

@@ -2,6 +2,8 @@ import numpy as np
 import pytest
 
 from manicap.diagnostics import glue, simulated_capacity
+from manicap.diagnostics.cones import ConeProjection
+from manicap.diagnostics.effective_geometry import _anchors
 from tests.diagnostics.shapes import apart, correlated_centres, polygon, spheres
 
 
@@ -68,6 +70,13 @@ def test_axes_that_manifolds_share_are_aligned():
     own = [centre + segment * np.eye(8)[4 + i] for i, centre in enumerate(centres)]
     assert glue(shared, seeded(), num_draws=40, centered=False).axis_alignment == pytest.approx(1, abs=0.25)
     assert glue(own, seeded(), num_draws=40, centered=False).axis_alignment < 0.2
+
+
+def test_the_anchor_of_a_manifold_that_is_not_touched_is_its_nearest_point():
+    # v = (0, -1) is on the negative side of both points of the second manifold, by 1 and by 2. The first carries weight.
+    points = [np.array([[1.0, 0]]), np.array([[0.0, 2], [0, 1]])]
+    projection = ConeProjection(np.array([0]), np.array([3.0]))
+    assert _anchors(points, projection, np.array([0.0, -1]), np.array([1, 1])).tolist() == [[1, 0], [0, 1]]
 
 
 def test_labels_must_fit_the_manifolds():
