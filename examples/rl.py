@@ -12,8 +12,8 @@ Agents of one game differ only in what they see:
     untrained    four frames of 210 x 160 through the untrained network of dim-c+, frozen
     dim-c+, ...  the same through the trained network
 
-Frozen features are those of the backbone, projected from 3,456 to `--width` by one random orthogonal map, standardised
-on frames of random play; the agent is SB3's MlpPolicy (64, 64) on those of the last four frames.
+Frozen features are those of `--layer`, projected from 3,456 to `--width` by one random orthogonal map, standardised on
+frames of random play; the agent is SB3's MlpPolicy (64, 64) on those of the last four frames.
 
 One process and one thread per agent: seconds are CPU seconds, so that other work on the machine does not count.
 """
@@ -55,6 +55,8 @@ class Options:
     steps: int = 100_000
     """Steps of an agent, of four raw frames each."""
     num_envs: int = 8
+    layer: str = "backbone"
+    """`backbone` is of one width for all methods and before the coherence filter; `output` is what comes out of it."""
     width: int = 512
     max_steps: int | None = None
     """Training steps of an encoder; the preset's if omitted."""
@@ -102,7 +104,7 @@ def encoder_of(game: str, method: str, options: Options) -> tuple[Any, Any]:
     )
     store = manicap.collect(manicap.StoreConfig(game, options.collect_steps), options.data_dir, quiet=True)
     finished = FinishedRun(run)
-    return finished.untrained("backbone") if method == UNTRAINED else finished.encoder("backbone"), store
+    return finished.untrained(options.layer) if method == UNTRAINED else finished.encoder(options.layer), store
 
 
 def make_agent(game: str, method: str, seed: int, options: Options) -> PPO:
@@ -111,8 +113,8 @@ def make_agent(game: str, method: str, seed: int, options: Options) -> PPO:
         policy, envs = "CnnPolicy", manicap.rl.make_env(game, size=(84, 84), **shared)
     else:
         encoder, store = encoder_of(game, method, options)
-        seen = {"layer": "backbone", "width": options.width, "standardise": store}
-        policy, envs = "MlpPolicy", manicap.rl.make_env(game, encoder, **seen, **shared)
+        seen = manicap.rl.feature_map(encoder, width=options.width, standardise=store)
+        policy, envs = "MlpPolicy", manicap.rl.make_env(game, seen, **shared)
     rate, clip = PIXEL_RATES if method == SCRATCH else FEATURE_RATES
     schedules = {"learning_rate": lambda left: left * rate, "clip_range": lambda left: left * clip}
     return PPO(policy, envs, seed=seed, device="cpu", **PPO_SETTINGS, **schedules)
@@ -130,7 +132,7 @@ def train_agent(game: str, method: str, seed: int, options: Options) -> dict[str
         "steps": agent.num_timesteps,
         "seconds": round(games.seconds, 1),
         "games": games.finished,
-        "options": {key: value for key, value in asdict(options).items() if key in ("num_envs", "width", "max_steps")},
+        "options": {key: asdict(options)[key] for key in ("num_envs", "layer", "width", "max_steps")},
     }
 
 
