@@ -32,7 +32,7 @@ def export(
 
     The file is read back and compared with torch; the largest difference and the speed are printed.
 
-    A quarter of the size, with its cost in score: manicap export runs/pong-dim-c+-s0-1a2b3c4d --int8
+    As 8-bit integers too, with their cost in score: manicap export runs/pong-dim-c+-s0-1a2b3c4d --int8
 
     Args:
         source: Directory of a run or of a saved encoder, or user/name on a hub.
