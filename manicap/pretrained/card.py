@@ -25,8 +25,6 @@ class ProbedScore:
     """The same of what it is compared with: the untrained network, the most frequent answer."""
     layer: str
     """What was probed: output, backbone or local."""
-    weights: str
-    """Which weights: chosen or last."""
     width: int
     """Number of features that the probe saw."""
     probe: str
@@ -42,14 +40,13 @@ class ProbedScore:
     differences_from_paper: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, result: RunResult, layer: str, weights: str) -> "ProbedScore":
+    def of(cls, result: RunResult, layer: str) -> "ProbedScore":
         evaluation = result.evaluation
         return cls(
             metrics=evaluation.metrics,
             bounds=evaluation.bounds,
             floors={name: dict(scores.metrics) for name, scores in evaluation.floors.items()},
             layer=layer,
-            weights=weights,
             width=evaluation.width,
             probe=evaluation.probe,
             protocol=evaluation.protocol,
@@ -94,7 +91,7 @@ class EncoderCard:
     view: View | None = None
     """How frames were shown: gray or colour, how many, at which size; None for images."""
     score: ProbedScore | None = None
-    """None if the run was never probed, or the weights were changed since."""
+    """None if the run was never probed, or its probe saw other weights."""
     versions: dict[str, str] = field(default_factory=dict)
     """Versions with which it was trained."""
 
@@ -131,14 +128,11 @@ def training_card(description: Mapping[str, Any], config: RunConfig | None) -> E
     )
 
 
-def read_score(run_dir: Path, hashes: Mapping[str, str]) -> ProbedScore | None:
-    """The score in `result.json`; None if there is none, or it is of other weights than these."""
+def read_score(run_dir: Path, sha256: str) -> ProbedScore | None:
+    """The score in `result.json`; None if there is none, or it is of other weights than those with this hash."""
     path = run_dir / "result.json"
     if not has_result(path):
         return None
     result = RunResult.read(path)
-    sha256, _, layer = result.encoder.partition("-")
-    for weights in ("chosen", "last"):
-        if hashes.get(weights) == sha256:
-            return ProbedScore.of(result, layer, weights)
-    return None
+    probed, _, layer = result.encoder.partition("-")
+    return ProbedScore.of(result, layer) if probed == sha256 else None

@@ -106,7 +106,7 @@ def _require_chosen(weights: WeightsName, source: str) -> None:
 def _load_run(run_dir: Path, layer: str | None, weights: WeightsName) -> PretrainedEncoder:
     description = read_description(run_dir)
     card = training_card(description, _config(run_dir))
-    card = replace(card, score=read_score(run_dir, description["sha256"]))
+    card = replace(card, score=read_score(run_dir, description["sha256"][weights]))
     return read_encoder(run_dir, description, layer or "output", weights, card)
 
 

@@ -64,7 +64,7 @@ def test_what_is_no_encoder_is_refused_in_one_sentence(run, tmp_path):
         feature_map(tmp_path / "weights.pt")
     with pytest.raises(UserError, match="nowhere"):
         feature_map(tmp_path / "nowhere")
-    with pytest.raises(UserError, match=r"has no encoder.json"):
+    with pytest.raises(UserError, match=r"there is no encoder in"):
         feature_map(tmp_path)
     with pytest.raises(
         UserError, match="encoder must be|an encoder is the directory of a run or an nn.Module, got int"
