@@ -5,6 +5,7 @@
 Whole numbers are stored as int64, real ones as float64, classes as indices of their names.
 """
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, cast
@@ -61,6 +62,7 @@ class LabelReader:
 
     def __init__(self, config: RecordConfig, own: OwnFunctions) -> None:
         self._config = config
+        self._names = set[str]()  # that were checked
         self._function: Callable[..., Any] | None = own.labels
         named = config.labels or ""
         if own.labels is None and named.startswith(LOCAL):
@@ -84,7 +86,9 @@ class LabelReader:
                     return None
         if not isinstance(found, Mapping):
             raise UserError(f"labels must be a dict {place}, got {shown(found)}")
-        return {_checked_name(name, place): plain_label(value, name, place) for name, value in found.items()}
+        if not found.keys() <= self._names:
+            self._names.update(_checked_name(name, place) for name in found)
+        return {name: plain_label(value, name, place) for name, value in found.items()}
 
     def _of_vector(self, observation: Any, place: str) -> dict[str, Any]:
         vector = np.asarray(observation)
@@ -146,7 +150,7 @@ class LabelEncoder:
             if len(known) > MAX_CLASSES:
                 raise too_many_classes(column)
             return index
-        if not np.isfinite(value):
+        if type_ == "float" and not math.isfinite(value):
             raise UserError(f"the label {column.name!r} is {value} {place}")
         return cast(float, value)
 
@@ -164,6 +168,8 @@ def _checked_name(name: Any, place: str) -> str:
 
 def plain_label(value: Any, name: Any, place: str) -> bool | int | float | str:
     """Python's own value; NumPy's scalars and arrays of one entry have one."""
+    if type(value) in (bool, float, str):
+        return cast(bool | float | str, value)
     if isinstance(value, np.generic | np.ndarray) and value.size == 1:
         value = value.item()
     if type(value) is int and not -(2**63) <= value < 2**63:

@@ -1,9 +1,8 @@
 """Make an environment by its name, and seed it by lane."""
 
-import contextlib
 import difflib
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
@@ -43,16 +42,26 @@ class OwnFunctions:
 NONE_OWN = OwnFunctions()
 
 
-@contextlib.contextmanager
-def users_code(what: str, place: str) -> Iterator[None]:
-    """Report an error of an environment or a function in one sentence, as one to be mended by its author."""
-    try:
-        yield
-    except (UserError, MemoryError):
-        raise
-    except (Exception, SystemExit) as error:
+class users_code:
+    """`with users_code("step() of my-env", "at step 3"):` reports what the user's code raises in one sentence.
+
+    It is one to be mended by its author. A class, because three of them are entered in every step of play.
+    """
+
+    __slots__ = ("_place", "_what")
+
+    def __init__(self, what: str, place: str) -> None:
+        self._what, self._place = what, place
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        if not isinstance(error, Exception | SystemExit) or isinstance(error, UserError | MemoryError):
+            return
         message = " ".join(str(error).split())
-        raise UserError(f"{what} failed {place}: {type(error).__name__}{': ' if message else ''}{message}") from error
+        sentence = f"{self._what} failed {self._place}: {type(error).__name__}{': ' if message else ''}{message}"
+        raise UserError(sentence) from error
 
 
 def make_environment(config: RecordConfig, own: OwnFunctions) -> Environment:
