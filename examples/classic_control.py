@@ -1,7 +1,7 @@
 """CartPole and Pendulum from pixels. Positions are in one frame; velocities need several.
 
 pip install 'manicap[environments]'
-python examples/classic_control.py --env CartPole-v1 --stack 4
+python examples/classic_control.py --env CartPole-v1 --stacks 4
 """
 
 from pathlib import Path

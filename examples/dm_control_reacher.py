@@ -1,6 +1,6 @@
 """The reacher of dm_control from pixels: where the finger and the target are, and how fast the joints turn.
 
-    pip install dm_control 'mujoco<4'
+    pip install 'manicap[examples]'
     MUJOCO_GL=egl python examples/dm_control_reacher.py        # or MUJOCO_GL=osmesa: rendering in software
 
 dm_control has an interface of its own; the class below is what gymnasium needs of it.
