@@ -163,6 +163,7 @@ _ALL = [
         "diagnose runs/dim-ua --probe-steps 560 --windows 128 --window-frames 2 --threads 1",
         "train dim-ua, collect probe",
     ),
+    _call("export run", "export runs/st-dim --frames 16 --threads 1", "train st-dim, collect probe"),
     _call("nerve run", "nerve runs/dim-ua --probe-steps 560 --threads 1", "train dim-ua, collect probe"),
     _call("nerve shape", "nerve --shape circle --points 100 --steps 5 --charts 4 --threads 1"),
     _call("nerve file", "nerve --shape points.npy --steps 5 --charts 4 --threads 1", "points.npy"),
