@@ -29,7 +29,7 @@ METHOD = "dim-c+"
 LINES = {
     f"{METHOD}, quick": ("#0a6b52", "-", "DIM-C+ as quick trains it"),
     f"{METHOD}, quick, untrained": ("#0a6b52", ":", "untrained, frames as quick sees them"),
-    METHOD: ("#b1581f", "-", "DIM-C+ as published, nearly equal seconds"),
+    METHOD: ("#b1581f", "-", "DIM-C+ as published, equal seconds"),
     f"{METHOD}, untrained": ("#b1581f", ":", "untrained, pixels / 255"),
 }
 """Colour, stroke and name of the curves."""
@@ -39,20 +39,22 @@ Row = dict[str, str]
 
 def results_in(runs_dir: Path) -> list[RunResult]:
     found = (RunResult.read(path) for path in sorted(runs_dir.glob("*/results/*.json")))
-    return [result for result in found if result.evaluation.probe == "ridge"]
+    asked = (result for result in found if result.evaluation.probe == "ridge")
+    return [result for result in asked if getattr(result.evaluation_config, "probe_input", "output") == "output"]
 
 
 def column(result: RunResult) -> str:
-    """`dim-c+`, or `dim-c+, quick`"""
-    plain = getattr(result.config.settings, "input", "scaled") == "scaled"
-    return result.method if plain else f"{result.method}, quick"
+    """`dim-c+`, `dim-c+, quick`, or `dim-c+, filter only`"""
+    if getattr(result.config.settings, "input", "scaled") == "scaled":
+        return result.method
+    return f"{result.method}, {'filter only' if result.training.steps == 1 else 'quick'}"
 
 
 def plain_floors(results: Iterable[RunResult]) -> dict[tuple[str, int], Reading]:
     """By game and seed: the curves of the untrained network that sees pixels / 255."""
     floors = {}
     for result in results:
-        if "quick" not in column(result):
+        if column(result) == result.method:
             floors[result.subject, result.seed] = result.evaluation.readings[UNTRAINED]
     return floors
 
