@@ -12,8 +12,9 @@ NUM_DIRECTIONS = 256
 """Directions that are turned up; the others have hardly anything in common from one frame to the next."""
 POWER = 8
 """Of the autocorrelation: 0.9 counts 0.43, 0.5 counts 0.004."""
-FLOOR = 0.1
-"""What every direction keeps, so that nothing is lost to a probe with many labels."""
+FLOOR = 0.3
+"""What every direction keeps, so that little is lost to a probe with many labels. Encoders are saved without it: another
+value changes all of them."""
 SHRINKAGE = 0.01
 """Added to all variances, as a share of their mean: of directions with less, autocorrelations are noise."""
 LEAST_DEVIATION = 0.3

@@ -26,7 +26,7 @@ def pairs(frames):
 
 
 def literal(frames, x):
-    """The docstring's formula by matrix square roots, in float64: C^1/2 Q (0.1 + rho^8) Q^T C^-1/2 z."""
+    """The docstring's formula by matrix square roots, in float64: C^1/2 Q (0.3 + rho^8) Q^T C^-1/2 z."""
     both = np.concatenate([frames[:-1], frames[1:]])
     mean, std = both.mean(0), both.std(0)
     scale = 1 / np.maximum(std, 0.3 * np.quantile(std, 0.5, method="lower"))
@@ -37,7 +37,7 @@ def literal(frames, x):
     root = np.real(sqrtm(covariance))
     inverse = np.linalg.inv(root)
     rho, q = np.linalg.eigh(inverse @ lagged @ inverse)
-    return ((x - mean) * scale) @ inverse @ q @ np.diag(0.1 + np.clip(rho, 0, 1) ** 8) @ q.T @ root
+    return ((x - mean) * scale) @ inverse @ q @ np.diag(0.3 + np.clip(rho, 0, 1) ** 8) @ q.T @ root
 
 
 @pytest.mark.parametrize("num_frames", [400, 5])
@@ -60,7 +60,7 @@ def test_what_stays_is_kept_and_what_is_drawn_anew_falls_to_the_floor():
     rho = built.fit(now, after)
     torch.testing.assert_close(rho, torch.tensor([1 / 1.01, 0.0], dtype=torch.float64), rtol=1e-6, atol=1e-6)
     out = built(torch.tensor([[3.0, 5.0]]))
-    torch.testing.assert_close(out, torch.tensor([[3 * (0.1 + 1.01**-8), 0.5]]), rtol=1e-5, atol=1e-6)
+    torch.testing.assert_close(out, torch.tensor([[3 * (0.3 + 1.01**-8), 1.5]]), rtol=1e-5, atol=1e-6)
 
 
 def test_the_order_of_time_does_not_matter():
@@ -86,7 +86,7 @@ def test_constant_features_are_silent():
 
 def test_as_built_it_changes_nothing_but_the_scale():
     features = torch.randn(3, 5, generator=torch.Generator().manual_seed(0))
-    torch.testing.assert_close(CoherenceFilter(5)(features), 0.1 * features)
+    torch.testing.assert_close(CoherenceFilter(5)(features), 0.3 * features)
 
 
 @pytest.mark.parametrize(("now", "after"), [((0, 4), (0, 4)), ((3, 4), (2, 4))])
