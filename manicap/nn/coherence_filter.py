@@ -13,8 +13,8 @@ NUM_DIRECTIONS = 256
 POWER = 8
 """Of the autocorrelation: 0.9 counts 0.43, 0.5 counts 0.004."""
 FLOOR = 0.3
-"""What every direction keeps, so that little is lost to a probe with many labels. Encoders are saved without it: another
-value changes all of them."""
+"""What every direction keeps, so that little is lost to a probe with many labels. Encoders are saved without it: a new
+value would change all of them."""
 SHRINKAGE = 0.01
 """Added to all variances, as a share of their mean: of directions with less, autocorrelations are noise."""
 LEAST_DEVIATION = 0.3
