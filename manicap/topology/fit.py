@@ -28,7 +28,7 @@ LARGEST = 1e12
 class FitConfig:
     """How an atlas is fitted."""
 
-    steps: Count = 800
+    steps: Count = 2000
     """Steps of Adam; the learning rate falls to zero along a cosine."""
     batch_size: BatchSize = 256
     """Points per step."""
@@ -36,7 +36,7 @@ class FitConfig:
     """Initial learning rate."""
     extent_weight: NonNegative = 1.0
     """Weight of the charts' extent: keeps each chart in one place."""
-    overlap: NonNegative = 0.4
+    overlap: NonNegative = 0.3
     """How much charts overlap: weight of the membership entropy, in units of the charts' extent."""
     balance_weight: NonNegative = 1.0
     """Weight of the divergence of the charts' usage from uniform: keeps charts from dying."""

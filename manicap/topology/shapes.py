@@ -48,5 +48,5 @@ def sample_torus(count: int, generator: np.random.Generator, tube: float = 0.45)
 SHAPES: dict[str, Shape] = {
     "circle": Shape(sample_circle, 1, 6, (1, 1)),
     "sphere": Shape(sample_sphere, 2, 10, (1, 0, 1)),
-    "torus": Shape(sample_torus, 2, 36, (1, 2, 1)),
+    "torus": Shape(sample_torus, 2, 64, (1, 2, 1)),
 }

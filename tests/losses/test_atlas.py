@@ -66,3 +66,19 @@ def test_the_terms_of_an_atlas_have_their_gradients():
 def test_shapes_that_do_not_fit_are_named():
     with pytest.raises(ValueError, match="chart_error needs"):
         chart_error(torch.zeros(3, 2), torch.zeros(3, 4, 2), torch.zeros(3, 5))
+
+
+@pytest.mark.parametrize(("mean", "fewest", "most"), [(8.0, 1, 1), (0.0, 3, 4)])
+def test_the_unbalanced_atlas_ends_in_one_chart_because_features_have_a_mean(mean, fewest, most):
+    # A constant membership of one chart reaches the minimum, -(1 - 1/N), like any other certain one. A linear
+    # membership sees the mean of the features first: if it is long, all samples share their largest logit, which grows.
+    generator = torch.Generator().manual_seed(0)
+    features_BF = torch.randn(400, 20, generator=generator) + mean
+    weight_NF = (0.1 * torch.randn(4, 20, generator=generator)).requires_grad_()
+    optimizer = torch.optim.Adam([weight_NF], 1e-2)
+    for _ in range(200):
+        optimizer.zero_grad()
+        unbalance((features_BF @ weight_NF.T).softmax(1)).backward()
+        optimizer.step()
+    used = (features_BF @ weight_NF.T).argmax(1).bincount(minlength=4) > 20
+    assert fewest <= int(used.sum()) <= most
