@@ -106,7 +106,7 @@ def main(runs_dir: Path, data_dir: Path) -> None:
     found = changes(rows)
     for place, name in enumerate(COMPARED):
         print(f"{name}: raised in {int((found[:, place] > 0).sum())} of {len(found)} runs")
-    for one, other in combinations(range(len(COMPARED)), 2):
+    for one, other in combinations(range(len(COMPARED)), 2) if len(found) > 2 else ():
         value = rank_correlation(found[:, one], found[:, other])
         print(f"rank correlation of the changes of {COMPARED[one]} and {COMPARED[other]}: {value:+.2f}")
 
