@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar
 from torch import Tensor
 
 from manicap.algorithms.base import LossOutput, Settings, detached
-from manicap.core.ranges import NonNegative, Positive
+from manicap.core.ranges import NonNegative, Positive, Range
 from manicap.core.registry import Known
 from manicap.losses.regularizer import NoRegularizer, Regularizer
 from manicap.losses.regularizers import REGULARIZERS
@@ -26,13 +26,18 @@ class RegularizedSettings(Settings):
     """Weight of the regularizer's term."""
     target_ratio: Positive | None = None
     """Replaces the fixed weight: it is chosen so that the regularizer's term is this fraction of the other terms."""
+    ratio_smoothing: Annotated[float, Range(0, 0.9999)] | None = None
+    """How much of the weight's running average is kept per step; if unset, 0.99. Fewer steps need a shorter memory."""
 
     def build_regularizer(self) -> Regularizer | None:
         """The regularizer with its weight; None if there is none."""
         found = REGULARIZERS[self.regularizer or self.own_regularizer]
         if found is NoRegularizer:
             return None
-        return found(self.epsilon if self.target_ratio is None else None, target_ratio=self.target_ratio)
+        epsilon = self.epsilon if self.target_ratio is None else None
+        if self.ratio_smoothing is None:
+            return found(epsilon, target_ratio=self.target_ratio)
+        return found(epsilon, target_ratio=self.target_ratio, smoothing=self.ratio_smoothing)
 
     def problems(self) -> list[str]:
         if (self.regularizer or self.own_regularizer) == "none":

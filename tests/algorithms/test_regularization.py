@@ -87,7 +87,7 @@ def test_capacity_is_what_c_plus_has_by_default(name, make_batch):
 def test_a_config_that_names_no_regularizer_is_written_as_before(name):
     # A run's directory is named by the hash of what is written: runs of before are found again.
     settings = METHODS[name].settings_type()
-    assert not {"regularizer", "target_ratio"} & set(to_dict(settings))
+    assert not {"regularizer", "target_ratio", "ratio_smoothing"} & set(to_dict(settings))
     named = replace(settings, regularizer="none")
     assert from_dict(type(settings), to_dict(named)) == named
 
@@ -113,6 +113,13 @@ def test_a_regularizer_without_weight_and_a_weight_without_regularizer_are_mista
 def test_c_plus_needs_no_more_than_a_name(changes):
     settings = METHODS["dim-c+"].settings_type
     from_dict(settings, to_dict(settings()) | changes)
+
+
+def test_the_memory_of_the_automatic_weight_is_a_setting():
+    assert build("st-dim", regularizer="sigreg", target_ratio=0.1).regularizer.smoothing == 0.99
+    settings = {"regularizer": "sigreg", "target_ratio": 0.1, "ratio_smoothing": 0.5}
+    assert build("st-dim", **settings).regularizer.smoothing == 0.5
+    assert build_small("simclr", **settings).charts.regularizer.smoothing == 0.5
 
 
 def test_a_term_does_not_replace_a_part_of_the_same_name():
