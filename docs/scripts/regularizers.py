@@ -25,7 +25,7 @@ from manicap.train.logs import DIAGNOSTICS, read_log
 OUTPUT = Path(__file__).parent.parent / "results" / "regularizers.csv"
 NONE, UNTRAINED, COUNTS = "none", "untrained", (50, 200)
 SHARES = ("regularizer_loss_share", "regularizer_gradient_share")
-COMPARED = ("norm percent", "capacity", "score 50", "score 200", "f1")
+COMPARED = ("norm percent", "capacity", "glue capacity", "score 50", "score 200", "f1")
 Row = dict[str, str | float]
 
 
@@ -61,6 +61,7 @@ def row_of(run_dir: Path, data_dir: Path) -> Row:
         "norm percent": 100 - found.measures["centroid_percent_error"],
         "head cosine": found.measures["head_cosine"],
         "capacity": found.measures["manifold_capacity"],
+        "glue capacity": found.measures["glue_capacity"],
         "effective rank": found.measures["effective_rank_centered"],
     }
     for count in (*COUNTS, readings[ENCODER].counts[-1]):
@@ -71,13 +72,26 @@ def row_of(run_dir: Path, data_dir: Path) -> Row:
 
 
 def write_table(rows: list[Row]) -> None:
-    heads = ("game", "regularizer", "ratio", "gradient", "norm, %", "capacity", "50 labels", "200", "all", "exact F1")
+    heads = (
+        "game",
+        "regularizer",
+        "ratio",
+        "gradient",
+        "norm, %",
+        "capacity",
+        "GLUE",
+        "50 labels",
+        "200",
+        "all",
+        "exact F1",
+    )
     print("| " + " | ".join(heads) + " |\n" + "|---" * len(heads) + "|")
     for row in rows:
         scores = [f"{row[f'score {n}']:.3f} ({row[f'untrained {n}']:.3f})" for n in ("50", "200", "all")]
         share = "" if row["gradient_share"] == "" else f"{row['gradient_share']:.3f}"
         cells = [row["game"], row["regularizer"], row["target ratio"], share, f"{row['norm percent']:.1f}"]
-        cells += [f"{row['capacity']:.3f}", *scores, f"{row['f1']:.3f} ({row['untrained f1']:.3f})"]
+        cells += [f"{row['capacity']:.3f}", f"{row['glue capacity']:.3f}", *scores]
+        cells += [f"{row['f1']:.3f} ({row['untrained f1']:.3f})"]
         print("| " + " | ".join(map(str, cells)) + " |")
 
 
