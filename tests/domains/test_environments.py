@@ -29,7 +29,7 @@ from tests.environments.worlds import Walk
 WALK = "tests.environments.worlds:Walk"
 QUIET = Execution(threads=1, quiet=True)
 SMALL = {"collect_steps": 600, "max_steps": 3, "batch_size": 6, "units": 8, "lanes": 4}
-PROBE_STEPS = 240
+PROBE_STEPS = 160
 
 
 @pytest.fixture(scope="module")

@@ -1,9 +1,9 @@
-"""Every example runs with tiny budgets: one as a script from another directory, the others in this process."""
+"""Every example runs as a script with tiny budgets, from another directory, and prints its table."""
 
-import importlib
 import importlib.util
 import os
 import re
+import runpy
 import subprocess
 import sys
 from functools import cache
@@ -12,29 +12,28 @@ from pathlib import Path
 import pytest
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
-TINY = {"collect_steps": 1200, "probe_steps": 400, "max_steps": 1, "methods": ("st-dim",), "probe": "discriminant"}
+TINY = "--collect-steps 800 --probe-steps 240 --max-steps 1 --methods st-dim --probe discriminant"
 NUMBER = r"-?\d+\.\d{3}"
-
-
-def printed_scores(text):
-    """Score of each variable, untrained and trained."""
-    found = re.findall(rf"^\| (\w+) \| (R2|F1) \| ({NUMBER}) \| ({NUMBER}) \|$", text, re.M)
-    return {variable: (metric, float(untrained), float(trained)) for variable, metric, untrained, trained in found}
 
 
 @pytest.fixture
 def run_example(tmp_path, monkeypatch, capsys):
-    """Calls `main` of an example, with settings; returns the scores that it prints."""
+    """Runs a script as Python would, but in this process, which has torch already; the scores that it prints."""
     monkeypatch.setattr(os, "cpu_count", lambda: 1)  # one process plays: starting it takes longer than its play
     monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
     monkeypatch.setenv("MUJOCO_GL", os.environ.get("MUJOCO_GL", "egl"))
+    monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(EXAMPLES)
     before = {*sys.modules}
 
-    def call(name, **settings):
-        example = importlib.import_module(name)
-        example.main(**{**TINY, **settings}, data_dir=tmp_path, runs_dir=tmp_path / "runs")
-        return printed_scores(capsys.readouterr().out)
+    def call(name, *more):
+        """Score of each variable, untrained and trained."""
+        monkeypatch.setattr(sys, "argv", [str(EXAMPLES / name), *TINY.split(), *more])
+        runpy.run_path(str(EXAMPLES / name), run_name="__main__")
+        found = re.findall(
+            rf"^\| (\w+) \| (R2|F1) \| ({NUMBER}) \| ({NUMBER}) \|$", capsys.readouterr().out, re.MULTILINE
+        )
+        return {variable: (metric, float(untrained), float(trained)) for variable, metric, untrained, trained in found}
 
     yield call
     for path in EXAMPLES.glob("*.py"):
@@ -53,19 +52,8 @@ def missing_renderer():
     return "" if done.returncode == 0 else f"dm_control cannot render: {done.stderr.strip().splitlines()[-1]}"
 
 
-def test_a_world_of_ones_own_as_a_script(tmp_path):
-    flags = "--collect-steps 800 --probe-steps 400 --max-steps 1 --methods st-dim --probe discriminant"
-    path = os.pathsep.join(filter(None, (str(EXAMPLES.parent), os.environ.get("PYTHONPATH"))))
-    done = subprocess.run(
-        [sys.executable, EXAMPLES / "own_world.py", *flags.split()],
-        cwd=tmp_path,
-        env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": path},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    found = printed_scores(done.stdout)
+def test_a_world_of_ones_own(run_example, tmp_path):
+    found = run_example("own_world.py", "--probe-steps", "400")
     assert {name: metric for name, (metric, *_) in found.items()} == {
         "ball_x": "R2",
         "ball_y": "R2",
@@ -79,27 +67,21 @@ def test_a_world_of_ones_own_as_a_script(tmp_path):
     assert '"name":"ball"' in page.read_text()  # a marker
 
 
-def test_playing_an_example_needs_no_torch(tmp_path):
+def test_playing_an_example_needs_no_torch():
     # Every process that plays imports the file of the world.
     tried = "import sys, own_world; print('torch' in sys.modules)"
-    path = os.pathsep.join((str(EXAMPLES), str(EXAMPLES.parent)))
-    done = subprocess.run(
-        [sys.executable, "-c", tried],
-        env={**os.environ, "PYTHONPATH": path},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert done.stdout == "False\n"
+    surroundings = {**os.environ, "PYTHONPATH": os.pathsep.join((str(EXAMPLES), str(EXAMPLES.parent)))}
+    done = subprocess.run([sys.executable, "-c", tried], env=surroundings, stdout=subprocess.PIPE, check=True)
+    assert done.stdout == b"False\n"
 
 
 def test_classic_control(run_example):
-    found = run_example("classic_control", stacks=(2,))
+    found = run_example("classic_control.py", "--stacks", "2", "--collect-steps", "1200")
     assert {*found} == {"cart_position", "cart_velocity", "pole_angle", "pole_velocity"}
 
 
 def test_minigrid(run_example):
-    found = run_example("minigrid_doorkey")
+    found = run_example("minigrid_doorkey.py")
     assert {"agent_x", "agent_y", "direction", "key_x", "key_y"} <= {*found}
     assert found["direction"][0] == "F1"
 
@@ -107,7 +89,8 @@ def test_minigrid(run_example):
 def test_dm_control(run_example):
     if reason := missing_renderer():
         pytest.skip(reason)
-    found = run_example("dm_control_reacher", collect_steps=720, probe_steps=240)  # drawing in software takes its time
+    # Drawing in software takes its time.
+    found = run_example("dm_control_reacher.py", "--collect-steps", "720")
     places = {"finger_x", "finger_y", "target_x", "target_y"}
     assert {*found} == places | {"shoulder_velocity", "wrist_velocity"}
 
