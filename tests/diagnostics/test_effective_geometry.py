@@ -73,7 +73,7 @@ def test_axes_that_manifolds_share_are_aligned():
 
 
 def test_the_anchor_of_a_manifold_that_is_not_touched_is_its_nearest_point():
-    # v = (0, -1) is on the negative side of both points of the second manifold, by 1 and by 2. The first carries weight.
+    # v = (0, -1) is on the negative side of both points of the second manifold, by 1 and 2. The first carries weight.
     points = [np.array([[1.0, 0]]), np.array([[0.0, 2], [0, 1]])]
     projection = ConeProjection(np.array([0]), np.array([3.0]))
     assert _anchors(points, projection, np.array([0.0, -1]), np.array([1, 1])).tolist() == [[1, 0], [0, 1]]
