@@ -17,8 +17,8 @@
     manicap.CapacityRegularizer                      C+ for your own training loop
     manicap.UserError                                what is raised for a mistake of the caller's; a `ValueError`
 
-`manicap.losses`, `manicap.nn` and `manicap.probing` hold every loss, network and probe by name; `manicap.rl` puts
-encoders under agents of Stable-Baselines3.
+`manicap.losses`, `manicap.nn` and `manicap.probing` hold every loss, network and probe by name; `manicap.diagnostics`
+measures representations; `manicap.rl` puts encoders under agents of Stable-Baselines3.
 """
 
 from importlib import import_module

@@ -62,7 +62,9 @@ class _Problem:
         the case near and beyond the end of separability.
         """
         solution = _pivot(self.gram, self.right, self.solution > 0)
-        self.solution = nnls(self.rays.T, self.target)[0] if solution is None else solution
+        if solution is None:
+            solution = nnls(self.rays.T, self.target, maxiter=30 * len(self.rays) + 1000)[0]
+        self.solution = solution
 
     def residual(self) -> Floats:
         """t minus its projection onto the cone of these rays: the projection onto the polar cone."""
