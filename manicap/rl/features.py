@@ -50,14 +50,18 @@ class FeatureMap(nn.Module):
     ) -> None:
         super().__init__()
         self.encoder, self.input_shape = encoder, input_shape
-        self.view = view or view_of(input_shape)
-        """How frames are shown to the encoder."""
+        self._view = view
         for name in ("matrix", "mean", "scale"):
             self.register_buffer(name, None)
         self.num_features = int(self._on_black().shape[1])
         if width is not None:
             self.matrix = torch.from_numpy(projection(self.num_features, width, seed)).to(self.device)
             self.num_features = width
+
+    @property
+    def view(self) -> View:
+        """How a game's frames are shown to the encoder; needed only where there is a game or a store."""
+        return self._view or view_of(self.input_shape)
 
     @property
     def device(self) -> torch.device:
