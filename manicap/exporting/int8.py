@@ -34,6 +34,7 @@ def quantise(source: Path, target: Path, frames: Frames) -> None:
                 _Batches(frames[:: max(1, len(frames) // CALIBRATION_FRAMES)]),
                 quant_format=QuantFormat.QDQ,
                 op_types_to_quantize=QUANTISED,
+                nodes_to_exclude=_sums(prepared),
                 per_channel=True,
                 activation_type=QuantType.QUInt8,
                 weight_type=QuantType.QInt8,
@@ -42,6 +43,18 @@ def quantise(source: Path, target: Path, frames: Frames) -> None:
         finally:
             logger.setLevel(before)
         atomic_write(target, found.read_bytes())
+
+
+def _sums(path: Path) -> list[str]:
+    """Products that are added to something else than a bias, as a coherence filter's: onnxruntime has no integer form
+    of them, and would turn their weights back into floats at every call."""
+    import onnx
+
+    return [
+        node.name
+        for node in onnx.load(path).graph.node
+        if node.op_type == "Gemm" and any(each.name == "beta" and each.f != 1 for each in node.attribute)
+    ]
 
 
 class _Batches:
