@@ -14,7 +14,9 @@ def read_run_config(run_dir: Path) -> RunConfig:
     path = run_dir / "config.toml"
     config = config_from_dict(read_toml_table(path, "config file", remedy=f"is {run_dir} a run?"), source=str(path))
     if is_begun(run_dir):
-        changes = describe_differences(read_record(run_dir).config, to_dict(config), "config")
+        # Settings that came later were at their defaults, which change nothing, when the run was started.
+        begun = config_from_dict(read_record(run_dir).config, source=str(run_dir / "run.json"))
+        changes = describe_differences(to_dict(begun), to_dict(config), "config")
         if changes:
             raise UserError(f"{path} has changed since the run started: {'; '.join(changes)}; undo the change")
     return config

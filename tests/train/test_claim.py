@@ -11,6 +11,7 @@ from manicap.diagnostics.training import measure_batch
 from manicap.train.checkpoint import CheckpointStore
 from manicap.train.config_file import read_run_config
 from manicap.train.loop import Run, pretrain
+from manicap.train.record import read_record
 from manicap.train.setup import Execution
 from tests.algorithms.small import small_config
 from tests.train.runner import EXECUTION, result_bytes, run_to_end
@@ -81,6 +82,18 @@ def test_a_value_changed_in_config_toml_is_noticed(finished, tmp_path):
         UserError, match=r"config\.toml has changed since the run started: config\.seed was 0, is now 1"
     ):
         read_run_config(tmp_path / "run")
+
+
+def test_a_run_from_before_a_setting_was_added_is_still_read(finished, tmp_path):
+    run_dir = shutil.copytree(finished, tmp_path / "run")
+    path, record = run_dir / "config.toml", read_record(run_dir)
+    assert record.config["settings"].pop("coherence_filter") is False
+    record.write(run_dir)
+    path.write_text(path.read_text().replace("coherence_filter = false\n", ""))
+    assert read_run_config(run_dir) == read_run_config(finished)
+    path.write_text(path.read_text().replace("[settings]\n", "[settings]\ncoherence_filter = true\n"))
+    with pytest.raises(UserError, match=r"config\.settings\.coherence_filter was False, is now True"):
+        read_run_config(run_dir)
 
 
 @pytest.mark.parametrize("content", [b"", b"[]", b'{"format": 1}', b"\xff"])
