@@ -63,6 +63,7 @@ def draw_panel(panel: Axes, results: list[Result], axis: int) -> None:
         known = counts == len(curves)
         panel.plot(middle[known], mean[known], color=colour, label=label, linewidth=2)
     panel.set_xlabel(("steps", "CPU seconds of one core")[axis], fontsize=9)
+    panel.locator_params(axis="x", nbins=4)
     panel.grid(alpha=0.25)
     panel.spines[["top", "right"]].set_visible(False)
 
@@ -77,7 +78,8 @@ def draw(results: list[Result]) -> None:
         panels[0, column].set_title(game.title(), fontsize=10, loc="left")
         for axis in (0, 1):
             draw_panel(panels[axis, column], own, axis)
-    figure.legend(*panels[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False)
+    named = {label: line for panel in panels[0] for line, label in zip(*panel.get_legend_handles_labels(), strict=True)}
+    figure.legend(named.values(), named.keys(), loc="outside lower center", ncols=4, frameon=False)
     figure.supylabel("return of finished games, unclipped", fontsize=10)
     figure.savefig(FIGURE, metadata={"Date": None})
 
