@@ -112,7 +112,8 @@ def test_a_regularizer_without_weight_and_a_weight_without_regularizer_are_mista
 @pytest.mark.parametrize("changes", [{"regularizer": "none"}, {"regularizer": "vicreg"}, {"epsilon": 0.0}])
 def test_c_plus_needs_no_more_than_a_name(changes):
     settings = METHODS["dim-c+"].settings_type
-    from_dict(settings, to_dict(settings()) | changes)
+    found = from_dict(settings, to_dict(settings()) | changes)
+    assert {name: getattr(found, name) for name in changes} == changes
 
 
 def test_the_memory_of_the_automatic_weight_is_a_setting():
