@@ -11,6 +11,7 @@ Agents of one game differ only in what they see:
     scratch      four frames of 84 x 84, by SB3's CnnPolicy (NatureCNN), trained with the agent
     untrained    four frames of 210 x 160 through the untrained network of dim-c+, frozen
     dim-c+, ...  the same through the trained network
+    dim-c+@output    the same behind the coherence filter; any method and layer can be named in this way
 
 Frozen features are those of `--layer`, projected from 3,456 to `--width` by one random orthogonal map, standardised on
 frames of random play; the agent is SB3's MlpPolicy (64, 64) on those of the last four frames.
@@ -48,8 +49,8 @@ small network on features hardly moves with them (approx_kl 0.0005 on Pong, untr
 @dataclass(frozen=True)
 class Options:
     games: tuple[str, ...] = ("pong", "freeway", "breakout")
-    methods: tuple[str, ...] = (UNTRAINED, NETWORK, SCRATCH, "st-dim")
-    """`scratch`, `untrained`, or methods to pretrain."""
+    methods: tuple[str, ...] = (UNTRAINED, NETWORK, SCRATCH, "st-dim", f"{NETWORK}@output")
+    """`scratch`, `untrained`, or methods to pretrain, with `@` and a layer if it is not `--layer`."""
     seeds: tuple[int, ...] = (0, 1, 2)
     """Of the agents. Encoders are trained once, with seed 0."""
     steps: int = 100_000
@@ -92,7 +93,8 @@ class Games(BaseCallback):
 
 def encoder_of(game: str, method: str, options: Options) -> tuple[Any, Any]:
     """The encoder, trained unless it is on disk, and the frames of random play that it was trained on."""
-    trained = NETWORK if method == UNTRAINED else method
+    name, _, own_layer = method.partition("@")
+    trained, layer = NETWORK if name == UNTRAINED else name, own_layer or options.layer
     budget = {} if options.max_steps is None else {"max_steps": options.max_steps}
     run = manicap.pretrain(
         trained,
@@ -104,7 +106,7 @@ def encoder_of(game: str, method: str, options: Options) -> tuple[Any, Any]:
     )
     store = manicap.collect(manicap.StoreConfig(game, options.collect_steps), options.data_dir, quiet=True)
     finished = FinishedRun(run)
-    return finished.untrained(options.layer) if method == UNTRAINED else finished.encoder(options.layer), store
+    return finished.untrained(layer) if name == UNTRAINED else finished.encoder(layer), store
 
 
 def make_agent(game: str, method: str, seed: int, options: Options) -> PPO:

@@ -28,6 +28,7 @@ LINES = {
     "scratch": ("#7a4fa3", "CnnPolicy from pixels"),
     "untrained": ("#8a8a8a", "untrained network, frozen"),
     "dim-c+": ("#0a6b52", "DIM-C+, frozen"),
+    "dim-c+@output": ("#4fae93", "DIM-C+ and coherence filter, frozen"),
     "st-dim": ("#b1581f", "ST-DIM, frozen"),
 }
 WINDOWS = 12
@@ -79,7 +80,7 @@ def draw(results: list[Result]) -> None:
         for axis in (0, 1):
             draw_panel(panels[axis, column], own, axis)
     named = {label: line for panel in panels[0] for line, label in zip(*panel.get_legend_handles_labels(), strict=True)}
-    figure.legend(named.values(), named.keys(), loc="outside lower center", ncols=4, frameon=False)
+    figure.legend(named.values(), named.keys(), loc="outside lower center", ncols=3, frameon=False)
     figure.supylabel("return of finished games, unclipped", fontsize=10)
     figure.savefig(FIGURE, metadata={"Date": None})
 

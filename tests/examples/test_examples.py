@@ -131,7 +131,10 @@ def test_the_return_of_an_agent_is_that_of_its_last_games():
 def test_agents_on_features(tmp_path, capsys):
     example, places = agents_example(), {f"{name}_dir": tmp_path / name for name in ("runs", "data", "results")}
     small = {"max_steps": 1, "collect_steps": 1200, "width": 16, "steps": 64, "num_envs": 1}
-    example.main(example.Options(("pong",), ("untrained", "dim-c+"), (0,), **small, **places))
+    options = example.Options(("pong",), ("untrained", "dim-c+", "dim-c+@output"), (0,), **small, **places)
+    example.main(options)
     shown = capsys.readouterr().out
-    assert "| pong | untrained | 128 |" in shown
-    assert "| pong | dim-c+ | 128 |" in shown
+    for method in options.methods:
+        assert f"| pong | {method} | 128 |" in shown
+    layers = [example.encoder_of("pong", method, options)[0].layer for method in options.methods]
+    assert layers == ["backbone", "backbone", "output"]
