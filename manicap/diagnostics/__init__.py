@@ -14,7 +14,7 @@
     membership           usage of charts, entropy of the membership
     effective_geometry   GLUE: capacity of groups of points under given or random labels, and its geometry
     mean_field           capacity, radius and dimension of each group, by mean-field theory
-    simulation           capacity by trying
+    simulation           capacity by simulation
     trend                capacity by number of points, and its limit
     collapse             neural collapse, NC1
     alarm                collapse, in words

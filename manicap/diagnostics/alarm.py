@@ -1,4 +1,4 @@
-"""Collapse, in words, when a measure passes a stated limit."""
+"""Alarms about collapse, in words, when a measure passes its limit."""
 
 import math
 from collections.abc import Mapping
@@ -61,7 +61,7 @@ def collapse_alarms(measured: Mapping[str, float], limits: tuple[Limit, ...] = L
 
 
 def within_limits(measured: Mapping[str, float | None], limits: tuple[Limit, ...] = LIMITS) -> str:
-    """What no alarm means, with the numbers: `all measures are within their limits: spread 0.41 (at least 0.02), ...`.
+    """The sentence without an alarm: `all measures are within their limits: spread 0.41 (at least 0.02), ...`.
 
     This is no guarantee: a representation may have lost half of its units and still be within every limit.
     """

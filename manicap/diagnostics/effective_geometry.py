@@ -62,7 +62,7 @@ def glue(
         anchor s_i   = the mean of manifold i's points, weighted by their multipliers
 
     E |t - v|^2 is the statistical dimension of the cone, and that is exactly the number of random projections at which
-    these labels become separable: `simulated_capacity` says why. Nothing is assumed about the centres' correlations.
+    these labels become separable: `simulated_capacity` explains why. Correlations of the centres may be arbitrary.
 
     Anchors split into centres s0_i = E s_i and axes s1_i = s_i - s0_i; S0 and S1 have them as rows, signed by y. With
     ^+ the pseudo-inverse,
@@ -77,8 +77,8 @@ def glue(
     `labels` is None for random ones, or [P] or [number, P] of 1 and -1, used in turn. Draws come in pairs (t, -t) of
     fixed length. `centered` subtracts the mean of the centres, which stands for a classifier's bias.
 
-    Deviations. The published equations were read from secondary sources, which leave open what the anchor of a manifold
-    is that no constraint holds at v (about half of all small manifolds): here it is the point nearest to the
+    Deviations. The published equations were read from secondary sources. They leave open the anchor of a manifold of
+    which no constraint is active at v (about half of all small manifolds). Here it is the point nearest to the
     hyperplane, the first that a margin would touch. Alignments are cosines; published ones are also given without
     division by the lengths.
     """

@@ -1,4 +1,4 @@
-"""The capacity of the samples that share a label, by three measures, as `diagnose` keeps it."""
+"""The capacity of groups of samples that share a label, by three measures, as `diagnose` stores it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -18,7 +18,7 @@ GLUE_DRAWS, TREND_DRAWS = 60, 40
 
 @dataclass(frozen=True)
 class GroupCapacity:
-    """What was found of the manifolds of one variable, or of the classes."""
+    """Measures of the manifolds of one variable, or of the classes."""
 
     capacity: float
     """By mean-field theory, corrected for correlated centres."""

@@ -36,7 +36,7 @@ def in_own_span(points: Sequence[Floats]) -> list[Floats]:
     stacked = np.concatenate(points)
     if len(stacked) >= stacked.shape[1]:
         return list(points)
-    # R of Q R = X^T; its typing does not know that mode "r" gives it alone.
+    # R of Q R = X^T; NumPy's types do not know that mode "r" returns it alone.
     coordinates: Floats = np.asarray(np.linalg.qr(stacked.T, mode="r")).T
     return np.split(coordinates, np.cumsum([len(x) for x in points])[:-1])
 

@@ -1,4 +1,4 @@
-"""What all diagnoses of finished runs share: the file, the heads, and pairs of samples."""
+"""Shared by all diagnoses of finished runs: the file, the heads, and pairs of samples."""
 
 import math
 from dataclasses import asdict, dataclass, field, fields
@@ -124,7 +124,7 @@ def window_pairs(groups: NDArray[Any], batch_size: int = BATCH) -> tuple[NDArray
 
 
 def measure_run_heads(run: FinishedRun, inputs_BCHW: torch.Tensor) -> HeadFindings:
-    """Similarity of heads and usage of charts, if the run has kept them; otherwise a note that says why not."""
+    """Similarity of heads and usage of charts, if the run has kept them; otherwise a note that explains why not."""
     method, notes = _method_with_heads(run)
     if method is None:
         return HeadFindings(notes=notes)

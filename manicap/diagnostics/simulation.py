@@ -1,4 +1,4 @@
-"""Manifold capacity by trying: in how many random dimensions do labelled manifolds become separable?"""
+"""Manifold capacity by simulation: in how many random dimensions do labelled manifolds become separable?"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

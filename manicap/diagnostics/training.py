@@ -51,8 +51,8 @@ def regularizer_shares(method: Method, batch: Batch) -> dict[str, float]:
         loss_share     = |term| / |base|
         gradient_share = |d term / d encoder| / |d base / d encoder|        norms over all weights of the encoder
 
-    It takes a forward and two backward passes, and is omitted without a regularizer and with several processes, of
-    which only one measures.
+    It takes a forward and two backward passes. It is omitted without a regularizer, and with several processes, because
+    only one of them measures.
     """
     regularizer = regularizer_of(method)
     if regularizer is None or world_size() > 1:

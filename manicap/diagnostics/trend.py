@@ -1,4 +1,4 @@
-"""How the capacity falls as more points of each manifold are seen, and where it would end."""
+"""How the capacity falls as more points of each manifold are seen, and its limit."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -39,7 +39,7 @@ class CapacityTrend:
 
     @property
     def warning(self) -> str | None:
-        """What to say if the capacity of all points is not yet that of the manifolds; None if it is."""
+        """A sentence if the capacity of all points is not yet that of the manifolds; None if it is."""
         measured, points = self.capacities[-1], self.points[-1]
         if self.has_flattened:
             return None
@@ -73,11 +73,11 @@ def capacity_trend(
         1 / capacity(m) = 1 / limit - b m^-g        b >= 0,  g from 0.05 to 4
 
     by least squares. The smallest g means that every doubling of the points adds as much as the last, or more: then no
-    limit is in sight (a Gaussian's hull grows for ever, and points fewer than their dimensions each add a corner).
+    limit is in sight (a Gaussian's hull grows forever, and points fewer than their dimensions each add a corner).
 
     All sizes see the same directions and labels. The interval is that of 500 bootstrap samples of the draws, which
-    carry 4 random orders of the points; it does not know whether the law holds, nor that these points are a sample
-    themselves.
+    carry 4 random orders of the points; it does not account for deviations from the law, nor for these points being
+    a sample themselves.
     """
     if num_sizes < FEWEST_SIZES:
         raise ValueError(f"num_sizes must be at least {FEWEST_SIZES}, got {num_sizes}")

@@ -1,4 +1,4 @@
-"""The hidden directory in which a store is built: what an interrupted recording has completed is kept there."""
+"""The hidden directory in which a store is built. It keeps what an interrupted recording has completed."""
 
 import json
 import shutil
@@ -15,7 +15,7 @@ JOB = "job.json"
 
 
 def building_path(final: Path) -> Path:
-    """Where the store that will be at `final` is built, by whoever holds its lock."""
+    """Where the store that will be at `final` is built, by the process that holds its lock."""
     return final.parent / f".{final.name}.building"
 
 
@@ -28,13 +28,13 @@ def open_building(final: Path, config: RecordConfig, found: Survey) -> Path:
         "versions": found.versions,
         "code": _code_hashes(config),
     }
-    job = json.loads(json.dumps(told))  # as it will be read: lists for tuples
+    job = json.loads(json.dumps(told))  # as it will be read back: lists instead of tuples
     if directory.exists() and _read(directory / JOB) != job:
         shutil.rmtree(directory)
     directory.mkdir(exist_ok=True)
     remove_scratch(directory)
     for path in directory.iterdir():
-        if not _is_part(path):  # of a kill after lanes were joined
+        if not _is_part(path):  # left by a kill after lanes were joined
             path.unlink()
     write_json(directory / JOB, job)
     return directory
@@ -48,7 +48,7 @@ def remove_parts(directory: Path) -> None:
 
 
 def is_finished(directory: Path, lane: int) -> bool:
-    """Whether all parts of the lane are there, as long as they were."""
+    """Whether all parts of the lane exist with their recorded sizes."""
     found = _read(finished_path(directory, lane))
     if found is None:
         return False
@@ -61,7 +61,7 @@ def _is_part(path: Path) -> bool:
 
 
 def _code_hashes(config: RecordConfig) -> dict[str, str]:
-    """Of the files of the functions that the config names; a change of what they import is not seen."""
+    """Hashes of the files of the functions that the config names; changes in what they import are not detected."""
     found = {}
     for name in filter(None, (config.env, config.labels, config.policy)):
         module = modules.get(name.partition(":")[0])

@@ -15,12 +15,12 @@ from manicap.core.remote import local_directory, remote_of
 from manicap.play.store import VariableKind
 
 FOLDER = "environments"
-"""Of a data directory."""
+"""Folder of a data directory."""
 LOCAL = "local:"
-"""Begins the name of a function that only the recording process had: it cannot be imported."""
+"""Prefix of the name of a function that only the recording process had: it cannot be imported."""
 DEFAULT_CATEGORY = "state"
 SIDES = (48, 256)
-"""Least and greatest height and width of a frame."""
+"""Smallest and largest height and width of a frame."""
 FrameSide = Annotated[int, Range(*SIDES)]
 
 
@@ -139,7 +139,7 @@ def store_path(config: RecordConfig, data_dir: Path) -> Path:
 
 
 def on_disk(data_dir: Path | str) -> Path:
-    """The data directory, which must be one of this machine."""
+    """The data directory, which must be local."""
     directory = local_directory(data_dir)
     if (remote := remote_of(directory)) is not None:
         raise UserError(f"stores of environments are kept on disk, not at {remote.url}: give a directory as data_dir")
@@ -147,7 +147,7 @@ def on_disk(data_dir: Path | str) -> Path:
 
 
 def with_file_hash(config: RecordConfig) -> RecordConfig:
-    """The config whose policy names the content of its file too, so that another content is another store."""
+    """The config with a hash of the policy file in the policy's name, so that other content makes another store."""
     if not config.policy.startswith(FILES):
         return config
     path, _, known = config.policy.partition("#")

@@ -1,9 +1,9 @@
-"""Which state variables are coordinates, as the user says, and where in the frame they are.
+"""Which state variables are coordinates, as given by the user, and where in the frame they are.
 
     "ball_x:x:0:10"     ball_x is 0 at the left edge of the frame and 10 at its right edge
     "ball_y:y:10:0"     ball_y is 10 at the top and 0 at the bottom
 
-`ball_x` and `ball_y` are the two coordinates of one object, `ball`; a name that does not tell its object is one itself.
+`ball_x` and `ball_y` are the two coordinates of one object, `ball`. Any other name is an object itself.
 """
 
 import math
@@ -15,7 +15,7 @@ from manicap.environments.labels import Column
 from manicap.play.places import AxisMap, PixelMap, object_axis
 
 SHOWN_SHARE = 1 / 16
-"""Side of the box around a place, of the frame's: how large the object is, nobody says."""
+"""Side of the box around a place, relative to the frame's: the size of the object is not known."""
 
 
 @dataclass(frozen=True)
@@ -35,13 +35,13 @@ class Coordinate:
         return found[0] if found is not None and found[1] == self.axis else self.variable.replace("_", " ")
 
     def map(self, side: int) -> AxisMap:
-        """To pixels of a frame with this side, whose first pixel has its centre at 0 and its edge at -1/2."""
+        """The map to pixels of a frame with this side, whose first pixel has its centre at 0 and its edge at -1/2."""
         slope = side / (self.last - self.first)
         return AxisMap(self.variable, slope, -self.first * slope - 0.5)
 
 
 def parse_coordinate(entry: str) -> Coordinate:
-    """A coordinate, or a `UserError` with what is wrong."""
+    """Parse a coordinate, or raise a `UserError` that says what is wrong."""
     variable, *rest = entry.rsplit(":", 3)
     try:
         axis, first, last = rest[0], float(rest[1]), float(rest[2])
@@ -56,7 +56,7 @@ def parse_coordinate(entry: str) -> Coordinate:
 
 
 def coordinate_problems(entries: Iterable[str]) -> list[str]:
-    """What is wrong with how coordinates are written, whatever the environment is."""
+    """Mistakes in how coordinates are written, whatever the environment."""
     found, taken = list[str](), dict[tuple[str, str], str]()
     for entry in entries:
         try:
@@ -71,7 +71,7 @@ def coordinate_problems(entries: Iterable[str]) -> list[str]:
 
 
 def check_variables(entries: Iterable[str], columns: Sequence[Column]) -> list[str]:
-    """Coordinates of variables that the environment does not have, or that are names."""
+    """Mistakes in coordinates: variables that the environment does not have, or that are classes."""
     kinds, found = {column.name: column.kind for column in columns}, list[str]()
     for coordinate in map(parse_coordinate, entries):
         if coordinate.variable not in kinds:
@@ -82,7 +82,7 @@ def check_variables(entries: Iterable[str], columns: Sequence[Column]) -> list[s
 
 
 def pixel_maps(entries: Iterable[str], variables: Sequence[str], height: int, width: int) -> dict[str, PixelMap]:
-    """By object, of the coordinates that are among `variables`, in a frame of this size."""
+    """Pixel maps by object, for the coordinates among `variables`, in a frame of this size."""
     objects: dict[str, dict[str, AxisMap]] = {}
     for coordinate in map(parse_coordinate, entries):
         if coordinate.variable in variables:

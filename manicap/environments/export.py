@@ -1,9 +1,9 @@
-"""One episode of an environment as a film, or as arrays, which `manicap record --from` reads again:
+"""One episode of an environment as a film, or as arrays that `manicap record --from` imports:
 
     frames          uint8 [n, H, W], in colour [n, H, W, 3]
     episode         int64 [n]      the number of the episode
     actions         int64 [n], or float32 [n, A]; played from the frame
-    rewards         float64 [n]    what the action brought
+    rewards         float64 [n]    reward of the action
     ended           uint8 [n]      1: the action terminated the episode; 2: it was truncated; 3: the recording ends here
     label_...       [n]            each state variable in its own units; the names of classes as text
 

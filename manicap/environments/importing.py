@@ -33,7 +33,7 @@ from manicap.play.integrity import write_stamps
 from manicap.play.leavings import lock_path
 
 RECORDED = "recorded"
-"""The policy and frames of a store that was imported."""
+"""The policy and frames of an imported store."""
 
 
 @checked
@@ -53,14 +53,14 @@ def record_from(
 
         store = manicap.record_from("play.npz", "my-robot", label_kinds=("x:place",))
 
-    A changed file is another store. Why an episode ended is not known: `ended` is 3 in its last row.
+    A changed file makes another store. Why an episode ended is not known: `ended` is 3 in its last row.
 
     Args:
         path: An .npz, .h5 or .hdf5 file with `frames` uint8 [N, H, W] or [N, H, W, 3], `episode` [N], `label_NAME` [N]
             and optionally `actions` and `rewards`; or a folder with frames/*.png and labels.csv.
-        name: Of what was recorded; the store is kept under it.
+        name: Name of what was recorded; the store is kept under it.
         purpose: `pretrain` or `probe`.
-        label_kinds: Kinds that the type does not tell, such as `x:place`.
+        label_kinds: Kinds that do not follow from the type, such as `x:place`.
         label_categories: Groups of variables whose scores are averaged, such as `x:agent_localization`.
         colour: Keep colours, if there are any.
         frame_size: Height and width to which frames are resized.
@@ -109,7 +109,7 @@ def _build(config: RecordConfig, source: Source, final: Path, quiet: bool) -> No
         has_rewards=rewards is not None,
     )
     require_space(final.parent, 2 * first.size * config.steps // 4, f"{config.steps:,} frames of {config.env}")
-    scratch = building_path(final)  # what a killed import left is of no use
+    scratch = building_path(final)  # leftovers of a killed import cannot be used
     shutil.rmtree(scratch, ignore_errors=True)
     scratch.mkdir()
     try:

@@ -13,7 +13,7 @@ def list_environment_stores(data_dir: Path) -> list[Path]:
 
 
 def is_environment_store(path: Path) -> bool:
-    """Whether a directory is where stores of environments are kept; a damaged one cannot tell otherwise."""
+    """Whether a directory is where stores of environments are kept; a damaged store shows it in no other way."""
     return path.absolute().parent.parent.name == FOLDER
 
 

@@ -1,4 +1,4 @@
-"""Make the files of a store of those of its lanes, which stay."""
+"""Joins the files of all lanes into those of a store. The lanes' files are kept."""
 
 import json
 import shutil
@@ -16,7 +16,7 @@ from manicap.environments.store import EPISODE, STEP
 
 
 def join_lanes(num_lanes: int, layout: Layout, directory: Path) -> tuple[Layout, int]:
-    """Returns the layout with the names of all classes, and the number of episodes."""
+    """Write the files; return the layout with the names of all classes, and the number of episodes."""
     lanes = range(num_lanes)
     sizes = [(directory / f"frames-{lane}").stat().st_size for lane in lanes]
 
@@ -44,7 +44,7 @@ def join_lanes(num_lanes: int, layout: Layout, directory: Path) -> tuple[Layout,
 
 
 def _joined(column: Column, tables: list[NDArray[Any]], classes: list[dict[str, list[str]]]) -> Column:
-    """The column with the sorted names of its classes; indices, given by each lane in its own order, follow them."""
+    """The column with the sorted names of its classes. Indices, which lanes gave in their own order, are adapted."""
     if column.kind != "class":
         return column
     if column.type != "str":

@@ -1,4 +1,4 @@
-"""State variables of environments that many people know, for those who record one without labels of their own."""
+"""State variables of well-known environments, for recordings without labels of their own."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -11,7 +11,7 @@ OBSERVED: Mapping[str, Sequence[str]] = {
     "Continuous_MountainCarEnv": ("position", "velocity"),
     "AcrobotEnv": ("angle_1_cos", "angle_1_sin", "angle_2_cos", "angle_2_sin", "velocity_1", "velocity_2"),
 }
-"""What the entries of an observation are, by the class of the environment."""
+"""Meaning of the entries of an observation, by the class of the environment."""
 
 
 def known_labels(env: Any, observation: Any) -> dict[str, Any] | None:
@@ -28,7 +28,7 @@ def known_labels(env: Any, observation: Any) -> dict[str, Any] | None:
 def minigrid_labels(base: Any) -> dict[str, Any]:
     """The agent's place and direction, what it carries, the first door and the first key in reading order.
 
-    A key that is carried is where the agent is; one that does not exist is at 0, 0.
+    A carried key is where the agent is; a key that does not exist is at 0, 0.
     """
     x, y = map(int, base.agent_pos)
     objects = [(index, each) for index, each in enumerate(base.grid.grid) if each is not None]

@@ -1,4 +1,4 @@
-"""Labels of a store's rows: what was recorded of the state, or what was played."""
+"""Labels of a store's rows: the recorded state, or what was played."""
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
@@ -12,15 +12,15 @@ from manicap.environments.labels import Column
 from manicap.play.store import Integers, Rows, StateVariable
 
 NUM_BINS = 10
-"""Of a real number: as many quantiles."""
+"""Number of bins of a real number, split at its quantiles."""
 
 MOST_VALUES = 4096
-"""Of a whole number whose values are told apart."""
+"""A whole number with a smaller range than this is labelled value by value."""
 PLAY_CATEGORY = "play"
 
 
 class RecordedLabels:
-    """The state variables that the environment gave."""
+    """The state variables recorded from the environment."""
 
     name = "recorded"
 
@@ -33,7 +33,7 @@ class RecordedLabels:
         return tuple(column.variable for column in self._columns.values())
 
     def class_names(self, name: str) -> tuple[str, ...]:
-        """Of the classes of a variable, in the order of its labels; empty if it is a number or a place."""
+        """Names of a variable's classes, in the order of its labels; empty if it is a number or a place."""
         column = self._column(name)
         if column.kind != "class":
             return ()
@@ -42,9 +42,9 @@ class RecordedLabels:
     def labels(
         self, rows: Rows, names: Sequence[str] | None = None, stale_first: bool = False
     ) -> Mapping[str, Integers]:
-        """Classes and whole numbers counted from the least that occurs; other numbers as bins of equal frequency.
+        """Classes and whole numbers counted from the smallest that occurs; other numbers as bins of equal frequency.
 
-        With `stale_first` the first frame of an episode has the labels of the row before; that of a lane has its own.
+        With `stale_first`, the first frame of an episode has the labels of the row before; that of a lane has its own.
         """
         rows = np.asarray(rows)
         if stale_first:
@@ -60,7 +60,7 @@ class RecordedLabels:
         return np.stack([column[rows] for column in chosen], axis=-1).astype(np.float64)
 
     def as_given(self, rows: Rows) -> dict[str, NDArray[Any]]:
-        """Of all variables: bools, numbers, and the names of classes as text."""
+        """Values of all variables: bools, numbers, and the names of classes as text."""
         found: dict[str, NDArray[Any]] = {}
         for name, column in self._columns.items():
             values = self._table[name][rows]
@@ -73,7 +73,7 @@ class RecordedLabels:
         return column.kind == "class" or (not self._is_binned(column) and self._table[column.name].min() == 0)
 
     def _is_binned(self, column: Column) -> bool:
-        """Real numbers, and whole ones of a range that nobody would tell apart value by value."""
+        """True for real numbers, and for whole numbers whose range is too large to label value by value."""
         if column.kind == "class":
             return False
         return column.type == "float" or int(np.ptp(self._table[column.name])) >= MOST_VALUES
@@ -111,10 +111,10 @@ class RecordedLabels:
 
 
 class PlayLabels:
-    """What was played, which no annotation is needed for.
+    """What was played, as labels that need no annotation.
 
-    `reward_sign` (0, 1, 2: negative, none, positive) is of the reward that the next action brought, `next_action` is
-    that action. From the last row of a lane nothing was played: it has the labels of the row before.
+    `next_action` is the action played from a row, `reward_sign` (0, 1, 2: negative, none, positive) the sign of its
+    reward. Nothing was played from the last row of a lane: it has the labels of the row before.
     """
 
     name = "play"
@@ -139,7 +139,7 @@ class PlayLabels:
     def labels(
         self, rows: Rows, names: Sequence[str] | None = None, stale_first: bool = False
     ) -> Mapping[str, Integers]:
-        """What follows a row does not become stale: `stale_first` changes nothing."""
+        """Labels of the rows. `stale_first` changes nothing: what follows a row does not become stale."""
         for name in names or ():
             if name not in self._table:
                 raise unknown_choice("state variable", name, self._table)
@@ -150,6 +150,6 @@ class PlayLabels:
 
 
 def bin_edges(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Where bins of equal frequency begin, but the first: values that occur, fewer where they repeat."""
+    """Where bins of equal frequency begin, except the first: values that occur; fewer bins where values repeat."""
     found = np.unique(np.quantile(values, np.arange(1, NUM_BINS) / NUM_BINS, method="higher"))
     return found[found > values.min()]

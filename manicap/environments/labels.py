@@ -1,4 +1,4 @@
-"""What is known about the state of a step: read, checked, and encoded as a row of numbers.
+"""The labels of a step, which describe its state: read, checked, and encoded as a row of numbers.
 
     {"x": 3, "door": "open", "speed": 0.25}     # a whole number, a class, a real number
 
@@ -58,11 +58,11 @@ def row_dtype(columns: tuple[Column, ...]) -> np.dtype[Any]:
 
 
 class LabelReader:
-    """Gives the labels of a step as a dict of Python's own values."""
+    """Reads the labels of a step as a dict of plain Python values."""
 
     def __init__(self, config: RecordConfig, own: OwnFunctions) -> None:
         self._config = config
-        self._names = set[str]()  # that were checked
+        self._names = set[str]()  # already checked
         self._function: Callable[..., Any] | None = own.labels
         named = config.labels or ""
         if own.labels is None and named.startswith(LOCAL):
@@ -71,7 +71,7 @@ class LabelReader:
             self._function = import_plugin(named, "labels function")
 
     def read(self, env: Environment, observation: Any, info: Mapping[str, Any], place: str) -> dict[str, Any] | None:
-        """None if none were asked for and the environment has none."""
+        """The labels; None if none were requested and the environment has none."""
         labels = self._config.labels
         if self._function is not None:
             with users_code(f"the labels function {labels}", place):
@@ -120,7 +120,7 @@ def choose_columns(first: Mapping[str, Any], config: RecordConfig) -> tuple[Colu
 
 
 class LabelEncoder:
-    """Encodes the labels of one lane; the classes of a `str` variable are numbered as they come."""
+    """Encodes the labels of one lane; the classes of a `str` variable are numbered in order of appearance."""
 
     def __init__(self, columns: tuple[Column, ...]) -> None:
         self._columns = columns
@@ -167,7 +167,7 @@ def _checked_name(name: Any, place: str) -> str:
 
 
 def plain_label(value: Any, name: Any, place: str) -> bool | int | float | str:
-    """Python's own value; NumPy's scalars and arrays of one entry have one."""
+    """The plain Python value; NumPy's scalars and arrays of one entry are converted."""
     if type(value) in (bool, float, str):
         return cast(bool | float | str, value)
     if isinstance(value, np.generic | np.ndarray) and value.size == 1:

@@ -1,7 +1,7 @@
-"""Plays lanes, each into files of its own, which the recording process joins.
+"""Plays lanes, each into its own files, which the recording process joins.
 
-`python -m manicap.environments.lane_worker '<json>'`; see `manicap.play.workers` for what it reads and prints. Rows are
-written in blocks: memory does not grow with the number of steps.
+`python -m manicap.environments.lane_worker '<json>'`; see `manicap.play.workers` for its input and output. Rows are
+written in blocks, so memory does not grow with the number of steps.
 """
 
 import contextlib
@@ -33,14 +33,14 @@ PARTS = ("frames", "steps", "actions", "labels", "episodes")
 
 
 def finished_path(directory: Path, lane: int) -> Path:
-    """A file that is there once a lane is complete: sizes of its parts, and names of the classes that it met."""
+    """A file that exists once a lane is complete: sizes of its parts, and names of the classes that occurred."""
     return directory / f"finished-{lane}.json"
 
 
 def play_lane(
     config: RecordConfig, layout: Layout, lane: int, directory: Path, own: OwnFunctions, report: Callable[[int], None]
 ) -> None:
-    """Write `frames-<lane>`, `steps-<lane>`, ... and then `finished-<lane>.json`. Offsets count from the lane's own."""
+    """Write `frames-<lane>`, `steps-<lane>`, ... and then `finished-<lane>.json`. Offsets are relative to the lane."""
     num_steps, encoder, starts = config.lane_steps(lane), LabelEncoder(layout.columns), [0]
     with LaneFiles(directory, lane, layout) as files, Player(config, lane, own) as player:
         nothing = Played(np.zeros(layout.action_shape), 0.0, CUT)
@@ -88,7 +88,7 @@ class LaneFiles(contextlib.ExitStack):
         self.num_waiting += 1
 
     def flush(self) -> int:
-        """Write the rows that wait; returns how many."""
+        """Write the waiting rows; return their number."""
         count, self.num_waiting = self.num_waiting, 0
         for file, rows in zip(self._files[1:4], (self._steps, self._actions, self._labels), strict=True):
             file.write(rows[:count].tobytes())
@@ -96,7 +96,7 @@ class LaneFiles(contextlib.ExitStack):
         return count
 
     def finish(self, starts: Sequence[int], first_row: int, encoder: LabelEncoder) -> None:
-        """Write the episodes, which start at these rows of the lane; the lane is finished once all is on disk."""
+        """Write the episodes, which start at these rows, and mark the lane as finished once everything is on disk."""
         episodes = np.empty(len(starts), EPISODE)
         episodes["lane"], episodes["start"] = self._lane, first_row + np.asarray(starts)
         episodes["length"] = np.diff([*starts, self._num_rows])
@@ -111,7 +111,7 @@ class LaneFiles(contextlib.ExitStack):
 
 def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the recorder terminates its workers
-    # What an environment prints goes to the error stream, so that it is not taken for an answer.
+    # What an environment prints goes to the error stream, so that it is not mistaken for an answer.
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "w", buffering=1)
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     job = json.loads(sys.argv[1])

@@ -1,4 +1,4 @@
-"""How the rows of a recording are stored, found out from the first steps of its first lane."""
+"""How the rows of a recording are stored, determined from the first steps of its first lane."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -26,10 +26,10 @@ class Layout:
     """[H, W] or [H, W, 3]"""
     columns: tuple[Column, ...]
     action_type: str | None
-    """Of NumPy; None if there are no actions, which only frames recorded elsewhere lack."""
+    """NumPy type; None if there are no actions, which only frames recorded elsewhere lack."""
     action_shape: tuple[int, ...] = ()
     first_action: int = 0
-    """The least of the discrete actions."""
+    """The smallest of the discrete actions."""
     has_rewards: bool = True
 
     @property
@@ -62,12 +62,12 @@ class Layout:
 class Survey:
     layout: Layout
     row_bytes: int
-    """Estimated, of one row in all files."""
+    """Estimated size of one row in all files."""
     versions: dict[str, str]
 
 
 def survey(config: RecordConfig, own: OwnFunctions) -> Survey:
-    """Begin the first lane, to see what there is to store; mistakes show here, before any process is started."""
+    """Begin the first lane to see what there is to store. Mistakes show here, before any process is started."""
     with Player(config, 0, own) as player:
         frame, labels = player.frame(), player.labels()
         check_size(frame, config)

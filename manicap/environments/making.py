@@ -26,7 +26,7 @@ PACKAGES = {
     "MiniWorld": "miniworld",
     "highway": "highway_env",
 }
-"""Packages that register environments when they are imported, by the beginning of the names."""
+"""Packages that register environments on import, by the beginning of the environments' names."""
 NUM_NEAREST = 5
 
 
@@ -45,7 +45,7 @@ NONE_OWN = OwnFunctions()
 class users_code:
     """`with users_code("step() of my-env", "at step 3"):` reports what the user's code raises in one sentence.
 
-    It is one to be mended by its author. A class, because three of them are entered in every step of play.
+    The author of that code must fix it. This is a class because three of them are entered in every step of play.
     """
 
     __slots__ = ("_place", "_what")
@@ -85,12 +85,12 @@ def make_environment(config: RecordConfig, own: OwnFunctions) -> Environment:
 
 
 def lane_seed(config: RecordConfig, lane: int, stream: str) -> int:
-    """Below 2^31, which every environment takes."""
+    """A seed below 2^31, which every environment accepts."""
     return stream_seed(config.seed, "record", stream, config.purpose, lane) % 2**31
 
 
 def package_versions(env: Environment) -> dict[str, str]:
-    """Of the installed package that an environment comes from; none for a script."""
+    """Versions of the installed package that an environment comes from; empty for a script."""
     module = type(env.unwrapped).__module__.partition(".")[0]
     try:
         return {name: version(name) for name in _distributions().get(module, ())}
@@ -100,7 +100,7 @@ def package_versions(env: Environment) -> dict[str, str]:
 
 @cache
 def _distributions() -> Mapping[str, list[str]]:
-    """Names of installed packages by those of their modules; reading them takes a tenth of a second."""
+    """Installed packages by the names of their modules; reading them takes a tenth of a second."""
     return packages_distributions()
 
 

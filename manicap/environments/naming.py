@@ -14,7 +14,7 @@ from manicap.environments.making import OwnFunctions
 def named(
     given: Mapping[str, str | Callable[..., Any] | None], name: str | None
 ) -> tuple[dict[str, Any], OwnFunctions]:
-    """Fields of a config, and the functions that only this process has."""
+    """Fields of a config, and the functions that exist only in this process."""
     names: dict[str, Any] = {}
     own: dict[str, Callable[..., Any]] = {}
     for field, value in given.items():
@@ -37,7 +37,7 @@ def import_path(function: Any) -> str | None:
         return None
     try:
         found: Any = sys.modules.get(module) or import_module(module)
-    except ImportError:  # of code that was executed from a text
+    except ImportError:  # the code was executed from a string
         return None
     for part in name.split("."):
         found = getattr(found, part, None)

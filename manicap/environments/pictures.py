@@ -14,14 +14,14 @@ Bytes = NDArray[np.uint8]
 
 
 class FrameTaker:
-    """Images in the size and colours in which they are stored. Frames of one lane or file, one after the other."""
+    """Converts frames of one lane or file, one after the other, to the size and colours in which they are stored."""
 
     def __init__(self, config: RecordConfig) -> None:
         self._config = config
         self._resize = None if config.frame_size is None else AreaResizer(*config.frame_size)
 
     def take(self, env: Environment, observation: Any, place: str) -> Bytes:
-        """What is stored of this step: of any size, or of the one asked for. `place` is for messages."""
+        """The frame to store for this step: of any size, or of the requested one. `place` is for messages."""
         config = self._config
         if config.frames == "render":
             with users_code(f"render() of {config.env}", place):
@@ -40,7 +40,7 @@ class FrameTaker:
 
 
 def check_size(frame: Bytes, config: RecordConfig) -> None:
-    """Frames of other sizes are not recorded unless the user chooses one: networks are built for these."""
+    """Raise a `UserError` for sizes that networks are not built for; the user must then choose one."""
     height, width = frame.shape[:2]
     least, most = SIDES
     if not (least <= height <= most and least <= width <= most):

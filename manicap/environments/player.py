@@ -1,4 +1,4 @@
-"""One lane: an environment, who plays it, and what is seen and known before each action."""
+"""One lane: an environment, its policy, and what is seen and known before each action."""
 
 import contextlib
 import random
@@ -77,7 +77,7 @@ class Player:
         return self._labels.read(self.env, self._observation, self._info, self.place)
 
     def play(self) -> Played:
-        """Choose and play an action; after the end of an episode the next one begins."""
+        """Choose and play an action; when an episode ends, the next one begins."""
         place = self.place
         with users_code(f"the policy {self._config.policy}", place):
             action = self._policy(self._observation)
@@ -99,7 +99,7 @@ class Player:
         self._episode_steps = 0
 
     def _checked_info(self, info: Any, function: str, place: str) -> dict[str, Any]:
-        """Environments of older interfaces return other things in its place."""
+        """The info, which must be a dict: environments with older interfaces return other things instead."""
         if not isinstance(info, dict):
             raise UserError(
                 f"{function} of {self._config.env} returned {shown(info)} as its info {place}; it must be a dict, as"

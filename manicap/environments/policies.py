@@ -1,4 +1,4 @@
-"""Who plays: random actions, a function, a recorded list, or a trained agent."""
+"""Policies that play: random actions, a function, a recorded list, or a trained agent."""
 
 import json
 import operator
@@ -27,7 +27,7 @@ ALGORITHMS = {
     "SAC": "target_entropy",
     "DQN": "exploration_fraction",
 }
-"""Algorithms of Stable-Baselines3 by a setting that only they save; A2C, the fifth, saves none of its own."""
+"""Stable-Baselines3 algorithms by a setting that only they save; A2C, the fifth, has no such setting."""
 
 
 def action_dtype(space: Any, env: str) -> tuple[np.dtype[Any], tuple[int, ...]]:
@@ -51,7 +51,7 @@ def make_policy(config: RecordConfig, env: Environment, lane: int, own: OwnFunct
     elif name.startswith("actions:"):
         policy = _recorded(policy_file(name), space, lane, config.lanes)
     elif name.startswith("sb3:"):
-        require_allowed(name.partition("#")[0], "policy")  # loading it runs what is pickled in it
+        require_allowed(name.partition("#")[0], "policy")  # loading it executes what is pickled in it
         policy = _agent(policy_file(name))
     else:
         policy = import_plugin(name, "policy")
@@ -72,7 +72,7 @@ def _checked(action: Any, space: Any, name: str) -> Any:
 
 
 def _recorded(path: Path, space: Any, lane: int, lanes: int) -> Policy:
-    """Actions in turn, again from the first when they are used up; [T, ...] for all lanes or [lanes, T, ...]."""
+    """Actions in turn, repeated from the first when they run out; [T, ...] for all lanes or [lanes, T, ...]."""
     try:
         actions: NDArray[Any] = np.load(path, allow_pickle=False)
     except OSError as error:
@@ -90,7 +90,7 @@ def _recorded(path: Path, space: Any, lane: int, lanes: int) -> Policy:
 
 
 def _agent(path: Path) -> Policy:
-    """A model of Stable-Baselines3; the file does not name its algorithm, but its settings do."""
+    """A Stable-Baselines3 model. The file does not name its algorithm, but its settings identify it."""
     try:
         import stable_baselines3
     except ImportError as error:

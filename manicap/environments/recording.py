@@ -64,15 +64,15 @@ def record(
     If the store already exists, it is opened; an interrupted recording is resumed.
 
     Args:
-        env: Name of a registered environment, or a function that makes one (itself, or as `package.module:maker`).
+        env: Name of a registered environment, or a function that makes one (or its name, `package.module:maker`).
         labels: `info` (`info["labels"]`), `observation` (a vector), or a function of (env, observation, info) that
-            returns a dict of bools, ints, floats and strings. If omitted: `info["labels"]` where there is one; known
-            are those of MiniGrid and of gymnasium's classic control.
+            returns a dict of bools, ints, floats and strings. If omitted, `info["labels"]` is used if
+            it exists; the labels of MiniGrid and of gymnasium's classic control are known.
         policy: `random`, a function from an observation to an action, `actions:FILE.npy`, or `sb3:FILE.zip`.
         name: For functions that other processes cannot import (lambdas, functions of a script): the store is kept
             under this name, and recorded by this process alone.
         data_dir: Where stores are kept.
-        workers: Number of processes that play; one per core if absent, 0 to play in this one, as a debugger needs it.
+        workers: Number of processes that play; one per core if omitted, 0 to play in this process, for a debugger.
         quiet: Show no progress.
         settings: Other fields of `RecordConfig`: steps, seed, purpose, lanes, label_names, label_kinds,
             label_categories, frames, colour, frame_size, options, episode_limit.
@@ -97,7 +97,7 @@ def record_store(
     quiet: bool = False,
     own: OwnFunctions = NONE_OWN,
 ) -> EnvironmentStore:
-    """Record or open the store of a config. What it names is imported only if the caller has named it."""
+    """Record or open the store of a config. Functions that it names are imported only if the caller named them."""
     check_config(config)
     if workers is not None and workers < 0:
         raise UserError(f"workers must not be negative, got {workers}")
@@ -118,7 +118,7 @@ def record_store(
 
 
 def _open_own(path: Path, config: RecordConfig) -> EnvironmentStore:
-    """The store at the place of a config; one that was moved there may be another's."""
+    """The store at the path of a config. A store that was moved there may belong to another config."""
     store = open_environment_store(path)
     if store.config != config:
         raise UserError(f"{path} holds a store with hash {config_hash(store.config)}: it was moved there; move it back")
@@ -132,7 +132,7 @@ def _build(config: RecordConfig, final: Path, workers: int, quiet: bool, own: Ow
     finished = [lane for lane in range(config.lanes) if is_finished(directory, lane)]
     left = [lane for lane in range(config.lanes) if lane not in finished]
     done = sum(map(config.lane_steps, finished))
-    # While lanes are joined, all frames are there twice.
+    # While lanes are joined, all frames exist twice.
     require_space(final.parent, found.row_bytes * (2 * config.steps - done), f"{config.steps:,} steps of {config.env}")
     try:
         with Tracker(f"recording {config.subject}", config.steps, "steps", quiet, start=done) as tracker:
@@ -143,7 +143,7 @@ def _build(config: RecordConfig, final: Path, workers: int, quiet: bool, own: Ow
                     play_lane(config, layout, lane, directory, own, tracker.advance)
         layout, num_episodes = join_lanes(config.lanes, layout, directory)
     except UserError:
-        shutil.rmtree(directory, ignore_errors=True)  # the code will be changed: what it played is of no use
+        shutil.rmtree(directory, ignore_errors=True)  # the user will change the code, so what it played cannot be used
         raise
     write_manifest(directory, config, layout, num_episodes, found.versions)
     write_stamps(directory, store_files(layout))

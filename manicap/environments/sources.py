@@ -6,7 +6,7 @@
     actions     int [N] or float [N, A], optional       in a folder: the column `action`
     rewards     float [N], optional                     in a folder: the column `reward`
 
-Frames are read one after the other: memory does not grow with their number. Nothing is unpickled.
+Frames are read one after the other, so memory does not grow with their number. Nothing is unpickled.
 """
 
 import csv
@@ -33,7 +33,7 @@ TRUTH = {"true": True, "false": False}
 
 @dataclass(frozen=True)
 class Source:
-    """What a file holds, checked only for being there."""
+    """What a file holds, checked only for presence."""
 
     path: Path
     num_frames: int
@@ -59,7 +59,7 @@ def open_source(path: Path) -> Source:
 
 
 def source_sha256(path: Path) -> str:
-    """Of a file, or of all files of a folder with their names."""
+    """The hash of a file, or of all files of a folder with their names."""
     if not path.is_dir():
         return sha256_file(path)
     digest = hashlib.sha256()
@@ -182,7 +182,7 @@ def _read_table(path: Path) -> dict[str, NDArray[Any]]:
 
 
 def _typed(words: list[str]) -> NDArray[Any]:
-    """Whole numbers, real numbers, truth values or strings, as all words of a column can be read."""
+    """Whole numbers, real numbers, truth values or strings, whichever all words of a column can be read as."""
     if all(word.lower() in TRUTH for word in words):
         return np.array([TRUTH[word.lower()] for word in words])
     for kind in (int, float):

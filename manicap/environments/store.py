@@ -1,4 +1,4 @@
-"""The store of an environment: what a recording leaves on disk, and all that later stages see of it.
+"""The store of an environment: what a recording writes to disk, and all that later stages see of it.
 
     data/environments/<env>/<config hash>/
         frames.zst     the frame before every action, each compressed by itself
@@ -8,7 +8,7 @@
         episodes.npy   (lane, start, length) [E]
         manifest.json  config, variables, versions, counts, sha256 of every file, in slices of 1024 rows
 
-Row t is what is seen before action t. From the last frame of a lane nothing is played: its action is 0, its reward 0.
+Row t is what is seen before action t. Nothing is played from the last frame of a lane: its action is 0, its reward 0.
 The observation after the last action of an episode is not stored.
 """
 
@@ -35,13 +35,13 @@ from manicap.play.store import Labelling, StateVariable
 FORMAT = 1
 ALL_FILES = ("frames.zst", "steps.npy", "actions.npy", "labels.npy", "episodes.npy")
 STEP = np.dtype([("offset", "<u8"), ("size", "<u4"), ("reward", "<f8"), ("ended", "u1")])
-"""`offset`, `size`: the bytes of frames.zst; `reward`: what the action brought; `ended`: 1 if it terminated the
+"""`offset`, `size`: the bytes of frames.zst; `reward`: reward of the action; `ended`: 1 if it terminated the
 episode, 2 if it truncated it, 3 if the lane ends here."""
 EPISODE = np.dtype([("lane", "<i4"), ("start", "<i8"), ("length", "<i8")])
 
 
 def store_files(layout: Layout) -> tuple[str, ...]:
-    """Those that a store of this layout has."""
+    """Files that a store of this layout has."""
     absent = {"actions.npy"} if layout.action_type is None else set()
     absent |= set() if layout.columns else {"labels.npy"}
     return tuple(name for name in ALL_FILES if name not in absent)
@@ -84,7 +84,7 @@ class EnvironmentStore:
 
     @cached_property
     def rows(self) -> NDArray[np.int64]:
-        """All of them: `store.rows[-100:]`"""
+        """All rows: `store.rows[-100:]`"""
         return _read_only(np.arange(len(self)))
 
     @cached_property
@@ -98,7 +98,7 @@ class EnvironmentStore:
 
     @property
     def rewards(self) -> NDArray[np.float64]:
-        """What the action played from each frame brought."""
+        """Reward of the action played from each frame."""
         if not self.layout.has_rewards:
             raise UserError(f"{self.path} has no rewards: they were not in the file that it was imported from")
         return self.steps["reward"]
@@ -167,7 +167,7 @@ class EnvironmentStore:
 def write_manifest(
     directory: Path, config: RecordConfig, layout: Layout, num_episodes: int, versions: Mapping[str, str]
 ) -> None:
-    """Describe the files of a finished recording. It holds no dates: equal recordings give equal bytes."""
+    """Describe the files of a finished recording. It contains no dates, so equal recordings are bit-identical."""
     offsets = np.load(directory / "steps.npy")["offset"]
     frame_starts: list[int] = offsets[SLICE_ROWS::SLICE_ROWS].tolist()
     files = {}

@@ -1,4 +1,4 @@
-"""`manicap.export`: write an encoder for other programs, and say how far it can be trusted there."""
+"""`manicap.export`: write an encoder for other programs, and measure how closely it matches torch."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -40,12 +40,12 @@ SPEED_FRAMES = 64
 
 @dataclass(frozen=True)
 class Int8:
-    """What 8-bit integers cost and bring."""
+    """An int8 export, and its scores."""
 
     path: Path
     probe: str
     scores: dict[str, dict[str, float]]
-    """Metrics of `float` and `int8` features, and of the untrained network's, probed alike."""
+    """Metrics of `float` and `int8` features, and of the untrained network's, probed in the same way."""
 
 
 @dataclass(frozen=True)
@@ -104,15 +104,15 @@ def export(
 
         print(manicap.export("runs/pong-dim-c+-s0-1a2b3c4d", output="pong.onnx"))
 
-    The file takes uint8 frames, any number at a time; all that is between a frame and its features is inside.
+    The file takes any number of uint8 frames at a time. It contains everything between a frame and its features.
 
     Args:
-        source: As in `manicap.load`: a run, a saved encoder, or a hub's name.
+        source: As in `manicap.load`: a run, a saved encoder, or a name on a hub.
         format: `onnx` (requires `manicap[onnx]`) or `torch-export`.
-        layer: Which features; as in `manicap.load`.
-        output: The file; by default `encoder.onnx` or `encoder.pt2` in the run's directory, or here.
-        int8: Also write an ONNX file of 8-bit integers, and print what it costs in score and brings in speed. Requires
-            the run, on whose probe frames it is calibrated and probed.
+        layer: Layer that gives the features, as in `manicap.load`.
+        output: Output file; by default `encoder.onnx` or `encoder.pt2` in the run's directory, or in the current one.
+        int8: Also write an int8 ONNX file, and report its cost in score and its speed. Requires the run, on whose probe
+            frames it is calibrated and probed.
         num_frames: Number of frames to check on: the run's own if they are on disk, noise otherwise.
         data_dir: Where stores and datasets are kept.
         quiet: Show no progress.
@@ -166,7 +166,7 @@ def _output(output: Path | str | None, run: FinishedRun | None, encoder: Pretrai
 
 
 def _write(encoder: PretrainedEncoder, format: FormatName, path: Path) -> Encode:
-    """Write the file, and open it as another program would."""
+    """Write the file and open it as another program would."""
     if format == "onnx":
         write_onnx(encoder, path)
         return OnnxEncoder(path)
@@ -177,7 +177,7 @@ def _write(encoder: PretrainedEncoder, format: FormatName, path: Path) -> Encode
 def _write_int8(
     run: FinishedRun, encoder: PretrainedEncoder, path: Path, frames: Frames, data_dir: Path, quiet: bool
 ) -> Int8:
-    """Quantise an ONNX file beside itself, and probe it beside what it was made of and where that began."""
+    """Quantise an ONNX file, and probe the result beside the float encoder and the untrained network."""
     target = path.with_name(f"{path.stem}-int8{path.suffix}")
     quantise(path, target, frames)
     probed: dict[str, Encode] = {
@@ -190,7 +190,7 @@ def _write_int8(
 
 
 def _probing(run: FinishedRun) -> tuple[Domain[Any, Any], Any, Any]:
-    """The domain of a run, its config, and how it was probed, or would be."""
+    """The domain of a run, its config, and how it was or would be probed."""
     domain, path = find_domain(run.config.domain), run.run_dir / "result.json"
     evaluation = RunResult.read(path).evaluation_config if has_result(path) else domain.preset_evaluation("quick")
     return domain, run.config, evaluation

@@ -1,4 +1,4 @@
-"""Write an encoder as ONNX or as a `torch.export` program: uint8 frames in, any number of them at a time."""
+"""Write an encoder as ONNX or as a `torch.export` program: uint8 frames in, any number at a time."""
 
 import io
 import json
@@ -26,7 +26,7 @@ Features = NDArray[np.float32]
 
 
 def onnx_runtime() -> Any:
-    """`onnxruntime`, if it and what writes ONNX are installed."""
+    """`onnxruntime`, if it and the packages that write ONNX are installed."""
     try:
         import onnx  # noqa: F401
         import onnxruntime
@@ -95,13 +95,13 @@ def run_torch(encoder: torch.nn.Module, frames: Frames) -> Features:
 
 
 def _example(encoder: PretrainedEncoder) -> tuple[torch.Tensor]:
-    """Two frames: the size 1 would be taken for a constant."""
+    """Two frames, because a batch size of 1 would be taken for a constant."""
     return (torch.zeros(2, *encoder.input_shape, dtype=torch.uint8),)
 
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Without the exporter's lines about packages that this network does not need."""
+    """Suppress the exporter's messages about packages that this network does not need."""
     logger = logging.getLogger("torch.onnx")
     before = logger.level
     logger.setLevel(logging.ERROR)

@@ -10,9 +10,9 @@ from manicap.core.files import atomic_write
 from manicap.exporting.formats import INPUT, Frames, onnx_runtime
 
 CALIBRATION_FRAMES, BATCH = 256, 32
-"""About how many of the given frames, evenly spaced, and how many at a time."""
+"""Approximate number of the given frames that are used, evenly spaced, and how many at a time."""
 QUANTISED = ["Conv", "Gemm"]
-"""The layers. Matrix products resize images, which stays exact."""
+"""Operators that are quantised. Matrix products resize images, which stays exact."""
 
 
 def quantise(source: Path, target: Path, frames: Frames) -> None:
@@ -25,7 +25,7 @@ def quantise(source: Path, target: Path, frames: Frames) -> None:
         prepared, found = Path(place) / "prepared.onnx", Path(place) / "int8.onnx"
         logger = logging.getLogger()
         before = logger.level
-        logger.setLevel(logging.ERROR)  # it advises on the root logger
+        logger.setLevel(logging.ERROR)  # it logs advice to the root logger
         try:
             quant_pre_process(str(source), str(prepared), skip_symbolic_shape=True)
             quantize_static(
@@ -46,8 +46,8 @@ def quantise(source: Path, target: Path, frames: Frames) -> None:
 
 
 def _sums(path: Path) -> list[str]:
-    """Products that are added to something else than a bias, as a coherence filter's: onnxruntime has no integer form
-    of them, and would turn their weights back into floats at every call."""
+    """Products that are added to something other than a bias, as in a coherence filter: onnxruntime has no integer form
+    of them and would convert their weights back to floats in every call."""
     import onnx
 
     return [
@@ -58,7 +58,7 @@ def _sums(path: Path) -> list[str]:
 
 
 class _Batches:
-    """What onnxruntime calls a CalibrationDataReader, by its methods."""
+    """A CalibrationDataReader of onnxruntime, by its methods."""
 
     def __init__(self, frames: Frames) -> None:
         self.frames = frames

@@ -10,10 +10,10 @@ from manicap.core.errors import Failure
 from manicap.exporting.formats import Features, Frames
 
 BATCHES = (1, 64)
-"""Sizes of the first batch and of the others: the batch of an export has no fixed size."""
+"""Sizes of the first batch and of the others, because an export has no fixed batch size."""
 TOLERANCE, OUTLIERS = 1e-3, 0.01
-"""A frame differs if a feature is off by more than this, relative to the largest feature. A chart may be chosen by a
-rounding error, so that one frame in a hundred may differ."""
+"""A frame differs if a feature is off by more than this, relative to the largest feature. A rounding error
+may decide which chart is chosen, so one frame in a hundred may differ."""
 ROUNDS = 5
 
 Encode = Callable[[Frames], Features]
@@ -56,7 +56,7 @@ def frames_per_second(
     rounds: int = ROUNDS,
     clock: Callable[[], float] = time.perf_counter,
 ) -> dict[str, float]:
-    """The best of several rounds; in turn, so that what else the machine does meets all of them."""
+    """The best of several rounds. Calls take turns, so that other load on the machine affects all of them."""
     seconds: dict[str, list[float]] = {name: [] for name in calls}
     for _ in range(rounds + 1):
         for name, call in calls.items():

@@ -1,4 +1,4 @@
-"""What a regularizer is: a penalty on the outputs `[B, N, D]` of heads or views, and its weight beside a base loss.
+"""Base class of regularizers: a penalty on the outputs `[B, N, D]` of heads or views, weighted beside a base loss.
 
     class MyRegularizer(Regularizer):
         term = "mine"
@@ -24,7 +24,7 @@ class Regularizer(nn.Module):
     Pass either `epsilon`, a fixed weight, or `target_ratio`: the weight is then `target_ratio` times an exponential
     average of |base loss| / |penalty|, so that the size of the term is about that fraction of the base loss, whatever
     the penalty's scale and sign. The average is a buffer, is updated only in training mode, and is the same on every
-    process. A penalty of exactly 0 leaves it unchanged. As a penalty that can reach 0 falls, its weight rises.
+    process. A penalty of exactly 0 leaves it unchanged. The weight of a penalty that approaches 0 rises.
     """
 
     term: ClassVar[str]
@@ -49,21 +49,21 @@ class Regularizer(nn.Module):
         self.register_buffer("average", torch.tensor(-1.0))
 
     def penalty(self, heads_BND: Tensor) -> Tensor:
-        """What is to be minimised, unweighted: of float32 or float64 heads `[B, N, D]`, outside autocast."""
+        """The unweighted penalty to minimise, of float32 or float64 heads `[B, N, D]`, outside autocast."""
         raise NotImplementedError
 
     def describe(self, penalty: Tensor, heads_BND: Tensor) -> dict[str, Tensor | float]:
-        """What else to log, without gradient: by default the penalty itself."""
+        """Values to log, without gradient; by default the penalty itself."""
         return {"penalty": penalty}
 
     def forward(
         self, heads_BND: Tensor, base_loss: Tensor | None = None, other_BND: Tensor | None = None
     ) -> tuple[Tensor, dict[str, Tensor | float]]:
-        """Heads `[B, N, D]` (or views `[B, V, D]`) -> the term to add to the loss, and what to log.
+        """Heads `[B, N, D]` (or views `[B, V, D]`) -> the term to add to the loss, and values to log.
 
         If `other_BND` holds the heads of another frame or view, the penalty is the mean of the two, so the term keeps
-        its scale. What to log is that of `describe`; `weight`; and, if the base loss is given, `ratio`, the term's
-        size relative to it.
+        its scale. The values to log are those of `describe`, `weight` and, if the base loss is given, `ratio`, the
+        term's size relative to it.
         """
         name = type(self).__name__
         if base_loss is None and self.target_ratio is not None:
@@ -103,7 +103,7 @@ class Regularizer(nn.Module):
 
 
 class NoRegularizer(Regularizer):
-    """The control: a term of 0, whatever weight is given."""
+    """The control: a term of 0, whatever the weight."""
 
     term: ClassVar[str] = "none"
 

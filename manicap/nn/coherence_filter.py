@@ -1,22 +1,22 @@
-"""A last linear layer that turns up what consecutive frames have in common: slow feature analysis, variance kept.
+"""A last linear layer that amplifies what consecutive frames have in common: slow feature analysis, variance kept.
 
-A probe with few labels reads directions of large variance first. Training makes the state linear in the features but
-not large: most of their variance is left to what does not last from one frame to the next. Directions by how long they
-last need no labels (slow feature analysis; Wiskott and Sejnowski 2002, Neural Computation 14, 715).
+A probe with few labels reads directions of large variance first. After training, the state is linear in the features
+but has little of their variance: most of it does not persist from one frame to the next. Persistent directions can be
+found without labels (slow feature analysis; Wiskott and Sejnowski 2002, Neural Computation 14, 715).
 """
 
 import torch
 from torch import Tensor, nn
 
 NUM_DIRECTIONS = 256
-"""Directions that are turned up; the others have hardly anything in common from one frame to the next."""
+"""Directions that are amplified; the others have hardly anything in common from one frame to the next."""
 POWER = 8
-"""Of the autocorrelation: 0.9 counts 0.43, 0.5 counts 0.004."""
+"""Exponent of the autocorrelation: 0.9 counts 0.43, 0.5 counts 0.004."""
 FLOOR = 0.3
-"""What every direction keeps, so that little is lost to a probe with many labels. Encoders are saved without it: a new
-value would change all of them."""
+"""Weight that every direction keeps, so that a probe with many labels loses little. It is not saved with encoders: a
+new value would change all of them."""
 SHRINKAGE = 0.01
-"""Added to all variances, as a share of their mean: of directions with less, autocorrelations are noise."""
+"""Added to all variances, as a share of their mean: in directions with less, autocorrelations are noise."""
 LEAST_DEVIATION = 0.3
 """Features are divided by their deviation, or by this share of the median deviation if that is larger."""
 
@@ -30,8 +30,8 @@ class CoherenceFilter(nn.Module):
         C' a_k = rho_k C a_k,   a_j^T C a_k = [j = k]               autocorrelations rho, largest first
         out   = FLOOR z + sum over k of rho_k^POWER (a_k . z) C a_k
 
-    If all rho were 1, out would be (1 + FLOOR) z: directions keep the variance that they have, times their weight. As
-    built, before `fit`, it is FLOOR times the identity.
+    If all rho were 1, out would be (1 + FLOOR) z: directions keep their variance, times their weight. Before `fit`,
+    the filter is FLOOR times the identity.
     """
 
     mean: Tensor
@@ -54,9 +54,9 @@ class CoherenceFilter(nn.Module):
         return torch.addmm(z_BF, z_BF @ self.reading, self.writing, beta=FLOOR)
 
     def fit(self, features_BF: Tensor, next_BF: Tensor) -> Tensor:
-        """Set the buffers from features of frames and of the frames after them.
+        """Set the buffers from the features of frames and of the next frames.
 
-        Returns the autocorrelations of the directions that are kept, the largest first.
+        Returns the autocorrelations of the directions that are kept, largest first.
         """
         if features_BF.shape != next_BF.shape or not len(features_BF):
             raise ValueError(

@@ -1,4 +1,4 @@
-"""A linear map from features to a coarse picture of the frame: what it can draw has not been lost."""
+"""A linear map from features to a coarse picture of the frame: what it can reconstruct has not been lost."""
 
 import torch
 from torch import Tensor, nn
@@ -11,7 +11,7 @@ CELLS = (42, 40)
 
 
 class LinearPixels(nn.Module):
-    """`pixels(features)` draws W f + b [B, cells], `pixels.picture(frames)` is what it should be.
+    """`pixels(features)` reconstructs a picture, W f + b [B, cells]; `pixels.picture(frames)` is its target.
 
     A picture is a frame whose pixels are normalised by their mean and deviation, averaged in cells. W and b start at 0.
     """
@@ -24,19 +24,19 @@ class LinearPixels(nn.Module):
         channels, height, width = input_shape
         self.cell = (max(1, height // CELLS[0]), max(1, width // CELLS[1]))
         num_cells = channels * (height // self.cell[0]) * (width // self.cell[1])
-        # Nothing is drawn: the other weights of a method are the same with and without it.
+        # Uses no random numbers, so the other weights of a method are the same with and without it.
         self.weight = nn.Parameter(torch.zeros(num_cells, num_features))
         self.bias = nn.Parameter(torch.zeros(num_cells))
         self.register_buffer("mean", torch.zeros(input_shape))
         self.register_buffer("deviation", torch.ones(input_shape))
 
     def set_statistics(self, mean: Tensor, deviation: Tensor) -> None:
-        """Of pixels in [0, 1], each [C, H, W]."""
+        """Set mean and deviation of pixels in [0, 1], each [C, H, W]."""
         self.mean.copy_(mean)
         self.deviation.copy_(deviation.clamp_min(SMALLEST_DEVIATION))
 
     def picture(self, frames_BCHW: Tensor) -> Tensor:
-        """[B, cells] of uint8 frames, or of floats in [0, 1]."""
+        """Pictures [B, cells] of uint8 frames, or of floats in [0, 1]."""
         scale = 255 if frames_BCHW.dtype == torch.uint8 else 1
         normalised = (frames_BCHW.to(self.mean.dtype) / scale - self.mean) / self.deviation
         return F.avg_pool2d(normalised, self.cell).flatten(1)

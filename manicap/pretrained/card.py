@@ -1,4 +1,4 @@
-"""What an encoder is and what it is worth: the facts that travel with its weights."""
+"""What an encoder is and how it scores: the facts that are saved with its weights."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -60,7 +60,7 @@ class ProbedScore:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "ProbedScore":
-        """The inverse of `asdict`, from JSON, whose keys are texts."""
+        """The inverse of `asdict`, from JSON, whose keys are strings."""
         found = {
             "metrics": _numbers(values["metrics"]),
             "floors": {name: _numbers(floor) for name, floor in values["floors"].items()},
@@ -129,7 +129,7 @@ def training_card(description: Mapping[str, Any], config: RunConfig | None) -> E
 
 
 def read_score(run_dir: Path, sha256: str) -> ProbedScore | None:
-    """The score in `result.json`; None if there is none, or it is of other weights than those with this hash."""
+    """The score in `result.json`; None if there is none, or if it is of other weights than those with this hash."""
     path = run_dir / "result.json"
     if not has_result(path):
         return None

@@ -59,12 +59,12 @@ class PretrainedEncoder(nn.Module):
 
     @property
     def input_shape(self) -> Shape:
-        """Channels, height and width of the frames that it takes: those of a store, or a dataset's own images."""
+        """Channels, height and width of the frames that it accepts: those of a store, or a dataset's own images."""
         return self.input_shapes[0]
 
     @property
     def input_shapes(self) -> tuple[Shape, ...]:
-        """All that it takes: an encoder of images also takes them at the size that its network sees."""
+        """All accepted shapes: an image encoder also accepts images of the size that its network sees."""
         seen = self.method.context.input_shape
         if self.image_input is None:
             return (seen,)
@@ -78,7 +78,7 @@ class PretrainedEncoder(nn.Module):
         return self.method.encoder.layers(seen)[self.layer].flatten(1)
 
     def layers(self, frames_BCHW: Tensor) -> dict[str, Tensor]:
-        """The output of each layer of the network, and what is returned if that is none of them."""
+        """The output of each layer of the network, and of the encoder if that is none of them."""
         found = self.method.encoder.layers(self._seen(frames_BCHW))
         is_backbone = self.method.inference_parts == ("encoder",) and self.method.coherence_filter is None
         if self.layer == "output" and not is_backbone:
@@ -86,7 +86,7 @@ class PretrainedEncoder(nn.Module):
         return found
 
     def _seen(self, frames_BCHW: Tensor) -> Tensor:
-        """Frames as the method takes them, after a check of their shape."""
+        """Frames in the form that the method takes, after a check of their shape."""
         is_raw = frames_BCHW.dtype == torch.uint8
         allowed = self.input_shapes if is_raw else (self.method.context.input_shape,)
         if frames_BCHW.ndim != 4 or tuple(frames_BCHW.shape[1:]) not in allowed:
@@ -104,7 +104,7 @@ class PretrainedEncoder(nn.Module):
 
         Args:
             directory: Where to write; created if it does not exist.
-            license: Named in the README's head, such as `mit`.
+            license: Licence for the README's head, such as `mit`.
         """
         save_directory(self, Path(directory), None, license)
         return Path(directory)
@@ -127,9 +127,9 @@ class PretrainedEncoder(nn.Module):
         Args:
             name: `user/name`, or `user/name@branch`. The repository and the branch are created if they do not exist.
             private: Whether a new repository is private; the hub's default if omitted.
-            license: Named in the README's head, such as `mit`.
-            message: Of the commit.
-            token: The saved one (`hf auth login`) if omitted.
+            license: Licence for the README's head, such as `mit`.
+            message: Commit message.
+            token: Access token; the saved one (`hf auth login`) if omitted.
             endpoint: Address of the hub; HF_ENDPOINT, or https://huggingface.co, if omitted.
         """
         target = HubName.parse(name)

@@ -1,6 +1,6 @@
 """Directories of encoders on a hub: downloaded by revision into the cache of `huggingface_hub`, uploaded as one commit.
 
-No telemetry is sent, and nothing is asked of the network that is not needed for these files.
+No telemetry is sent, and no request is made that these files do not need.
 """
 
 import os
@@ -18,7 +18,7 @@ from manicap.core.reading import reason
 NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 REVISION = re.compile(r"[\w][\w./-]*")
 SWITCHES = ("HF_HUB_DISABLE_TELEMETRY", "HF_HUB_DISABLE_XET")
-"""Set in huggingface_hub while it works for us. Xet takes files from other hosts, by a protocol of its own."""
+"""Set in huggingface_hub during our calls. Xet transfers files from other hosts, with its own protocol."""
 DEFAULT_REVISION = "main"
 TIMEOUT_SECONDS = 10.0
 
@@ -32,7 +32,7 @@ class HubName:
 
     @classmethod
     def parse(cls, text: str) -> "HubName | None":
-        """None for a text that cannot be such a name."""
+        """The parsed name; None if the text cannot be one."""
         name, _, revision = text.partition("@")
         if not NAME.fullmatch(name) or ("@" in text and not REVISION.fullmatch(revision)):
             return None
@@ -44,7 +44,7 @@ class HubName:
 
 @dataclass(frozen=True)
 class Access:
-    """Which hub, and as whom."""
+    """Which hub, and with which token."""
 
     token: str | bool | None = None
     """As in huggingface_hub: the saved token if None, none if False."""
@@ -59,7 +59,7 @@ class Access:
 
     @property
     def options(self) -> dict[str, Any]:
-        """Of a download."""
+        """Options of a download."""
         cache_dir = self.cache_dir or os.environ.get("HF_HUB_CACHE")
         return {"token": self.token, "endpoint": self.address, "cache_dir": cache_dir}
 
@@ -74,7 +74,7 @@ def hub_library() -> Any:
 
 
 def download(name: HubName, files: Sequence[str], access: Access, force: bool = False) -> Path:
-    """The directory of these files in the cache, all of one commit. Without a network, what was downloaded before."""
+    """The directory of these files in the cache, all from one commit; without a network, as downloaded before."""
     library = hub_library()
     offline = _why_unreachable(library, name, files[0], access)
     try:
@@ -106,7 +106,7 @@ def _fetch(
 
 
 def _why_unreachable(library: Any, name: HubName, file: str, access: Access) -> str | None:
-    """Asked once and first: the library itself would try for half a minute before it looks into its cache."""
+    """Why the hub cannot be reached, or None. The library itself would try for half a minute before using its cache."""
     url = library.hf_hub_url(name.name, file, revision=name.revision, endpoint=access.address)
     try:
         with _told(library, name, file, access):
@@ -118,7 +118,7 @@ def _why_unreachable(library: Any, name: HubName, file: str, access: Access) -> 
 
 @contextmanager
 def _told(library: Any, name: HubName, what: str, access: Access) -> Iterator[None]:
-    """Errors of the library as ours, in one sentence each."""
+    """Raise errors of the library as ours, in one sentence each."""
     errors = library.errors
     try:
         with _switched(library.constants):
@@ -148,13 +148,13 @@ def _told(library: Any, name: HubName, what: str, access: Access) -> Iterator[No
         raise Failure(f"{access.address} answered {status} for {name} ({what}); try again later") from error
     except errors.HFValidationError as error:
         raise UserError(f"{shown(name.name)} is not a name of a hub: {reason(error)}") from None
-    except Exception as error:  # of whichever library sends the requests
+    except Exception as error:  # any error of the library that sends the requests
         raise Failure(f"cannot transfer {what} of {name}: {reason(error)}; check the network and try again") from error
 
 
 @contextmanager
 def _switched(constants: Any) -> Iterator[None]:
-    """Others who use the library in this process keep their own settings."""
+    """Set our switches only during a call, so that other users of the library in this process keep their settings."""
     before = {name: getattr(constants, name) for name in SWITCHES}
     try:
         for name in SWITCHES:
@@ -166,7 +166,7 @@ def _switched(constants: Any) -> Iterator[None]:
 
 
 def upload(directory: Path, name: HubName, access: Access, private: bool | None, message: str) -> str:
-    """Upload the files of a directory as one commit, into a new repository if there is none; the commit's address."""
+    """Upload the files of a directory as one commit, to a new repository if needed; return the commit's address."""
     library = hub_library()
     api = library.HfApi(endpoint=access.address, token=access.token)
     with _told(library, name, "the repository", access):

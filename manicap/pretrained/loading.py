@@ -1,4 +1,4 @@
-"""`manicap.load`: one way to an encoder, wherever it is."""
+"""`manicap.load`: load an encoder from a run, a directory or a hub."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -35,7 +35,7 @@ def load(
         layer: `output` is what the method's paper probes; `backbone` the features of the network itself; `local` the
             feature map before them; or the name of a layer, such as `convolution 1`. By default `output`, or the layer
             with which it was saved.
-        weights: Of a run, those that it has `chosen`, or the `last` ones.
+        weights: Of a run, its `chosen` weights or the `last` ones.
         plugins: Import paths that the source may use, for a method or network of another package.
     """
     allow_plugins(plugins)
@@ -72,15 +72,15 @@ def from_pretrained(
 
         encoder = manicap.from_pretrained("user/pong-dim-c-plus", revision="v1")
 
-    Files are downloaded once and kept; without a network those are used. Their hashes are checked.
+    Files are downloaded once and cached; without a network, the cached files are used. Their hashes are checked.
 
     Args:
         name: `user/name`.
         revision: A branch, a tag or a commit; `main` if omitted.
         layer: As in `manicap.load`.
         plugins: Import paths that the encoder may use, for a method or network of another package.
-        force_download: Download again what is in the cache.
-        token: The saved one (`hf auth login`) if omitted.
+        force_download: Download files again that are in the cache.
+        token: Access token; the saved one (`hf auth login`) if omitted.
         endpoint: Address of the hub; HF_ENDPOINT, or https://huggingface.co, if omitted.
         cache_dir: Where downloads are kept; the cache of huggingface_hub if omitted.
     """
@@ -93,7 +93,7 @@ def from_pretrained(
 
 
 def _hub_name(source: Path | str) -> HubName | None:
-    """None for what must be meant as a path: nobody is asked for runs/typo where there are runs."""
+    """The name on a hub; None for a path. No hub is asked for runs/typo if the directory runs exists."""
     name = HubName.parse(str(source)) if isinstance(source, str) else None
     return None if name is None or Path(name.name).parent.is_dir() else name
 

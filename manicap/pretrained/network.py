@@ -36,7 +36,7 @@ def network_of(description: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def empty_method(description: Mapping[str, Any], source: str) -> Method:
-    """The method with its training parts, as shapes without weights: it takes no memory."""
+    """The method with its training parts, as shapes without weights, which take no memory."""
     method, values = description["method"], description["settings"]
     if not isinstance(method, str) or not isinstance(values, Mapping):
         raise UserError(f"{source} describes no network: its method is {shown(method)}, its settings {shown(values)}")
@@ -46,7 +46,7 @@ def empty_method(description: Mapping[str, Any], source: str) -> Method:
     try:
         with torch.device("meta"):
             return method_type(settings, context)
-    except ValueError as error:  # of a network that cannot see frames of this size
+    except ValueError as error:  # from a network that cannot process frames of this size
         raise UserError(f"{source} describes no network: {error}") from None
 
 

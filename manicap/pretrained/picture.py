@@ -9,7 +9,7 @@ from matplotlib.ticker import FuncFormatter, NullLocator
 
 ENCODER = "encoder"
 COLOURS = ("#7a7a7a", "#b08b4f", "#9d8fb3", "#a3b18a")
-"""Of the floors; the encoder stands out."""
+"""Colours of the floors; the encoder stands out."""
 
 
 def draw_label_curves(curves: Mapping[str, Mapping[int, float]], title: str) -> bytes:

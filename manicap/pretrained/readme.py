@@ -13,7 +13,7 @@ PICTURE = "label-curves.png"
 def write_readme(
     card: EncoderCard, name: str, layer: str, num_features: int, input_shape: Sequence[int], license: str | None
 ) -> str:
-    """Markdown. `name` is the hub's name for it, or that of its directory."""
+    """The README in Markdown. `name` is its name on a hub, or that of its directory."""
     shape = ", ".join(map(str, input_shape))
     parts = [
         _head(card, license),
@@ -38,7 +38,7 @@ def _title(card: EncoderCard) -> str:
 
 
 def _head(card: EncoderCard, license: str | None) -> str:
-    """YAML, every value as JSON, which is YAML too."""
+    """YAML, with every value as JSON, which is also YAML."""
     tags = ["manicap", "self-supervised", "state-representation", card.domain, card.method]
     values: dict[str, Any] = {"library_name": "manicap", "pipeline_tag": "image-feature-extraction"}
     values["tags"] = tags + ([] if card.subject is None else [card.subject])

@@ -1,4 +1,4 @@
-"""A directory that holds an encoder and nothing else, for `manicap.load` and hubs.
+"""A directory that holds only an encoder, for `manicap.load` and hubs.
 
 config.json           the network as plain values, the hash of the weights, the card; sealed by a checksum
 model.safetensors     the weights that the encoder needs
@@ -33,7 +33,7 @@ REMEDY = "save or download the encoder again"
 
 
 def save_directory(encoder: "PretrainedEncoder", directory: Path, name: str | None, license: str | None) -> None:
-    """Write the files. Weights that were changed since they were loaded are saved without the score of the old ones."""
+    """Write the files. Weights that have changed since they were loaded are saved without the score of the old ones."""
     state = inference_state(encoder.method)
     state = {key: value.float() if value.is_floating_point() else value for key, value in state.items()}
     content = safetensors.torch.save(state)

@@ -16,11 +16,11 @@ from manicap.core.files import atomic_write
 
 _SHOWN_PROBLEMS = 5
 _FORMER_NAMES = {"capacity.average": "regularizer.average", "charts.capacity.average": "charts.regularizer.average"}
-"""Before there were several regularizers."""
+"""Names from before there were several regularizers."""
 
 
 def without_training_parts(method: Method) -> Method:
-    """The method with only what `represent` needs, which it shares with the given one."""
+    """The method with only the parts that `represent` needs, shared with the given one."""
     bare = copy.copy(method)
     needed = (*method.inference_parts, "coherence_filter")
     for members in ("_modules", "_parameters", "_buffers"):
@@ -35,7 +35,7 @@ def inference_state(method: Method) -> dict[str, Tensor]:
 
 
 def training_state(method: Method) -> dict[str, Tensor]:
-    """The other weights, in the same way."""
+    """The other weights, copied in the same way."""
     kept = without_training_parts(method).state_dict()
     return _copied({name: value for name, value in method.state_dict().items() if name not in kept})
 
@@ -66,7 +66,7 @@ def read_weights(path: Path, sha256: str, remedy: str = "train the run again") -
 
 
 def with_current_names(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The same tensors, those that an earlier version called otherwise by their names of today."""
+    """The same tensors under their current names; an earlier version named some of them differently."""
     return {_FORMER_NAMES.get(name, name): value for name, value in state.items()}
 
 

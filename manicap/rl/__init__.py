@@ -1,4 +1,4 @@
-"""Encoders under agents of Stable-Baselines3 (extra `rl`).
+"""Encoders for Stable-Baselines3 agents (extra `rl`).
 
     envs = manicap.rl.make_env("pong", run, num_envs=8)          # features, each frame encoded once
     PPO("MlpPolicy", envs).learn(100_000)

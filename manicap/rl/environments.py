@@ -1,4 +1,4 @@
-"""A game as an agent of Stable-Baselines3 plays it, with or without an encoder, in one call."""
+"""Environments of a game for Stable-Baselines3 agents, with or without an encoder, in one call."""
 
 from typing import Any
 
@@ -32,7 +32,7 @@ def make_env(
     seed: Seed | None = None,
     num_workers: Threads | None = None,
 ) -> VectorAdapter:
-    """Make the environments of an SB3 agent that plays a game on an encoder's features, or on frames.
+    """Make environments in which an SB3 agent plays a game on an encoder's features, or on frames.
 
         envs = manicap.rl.make_env("pong", run, num_envs=8, layer="backbone", stack=4)
         PPO("MlpPolicy", envs).learn(100_000)
@@ -45,18 +45,18 @@ def make_env(
 
     Args:
         game: Game, under any of its usual names.
-        encoder: Directory of a run, or any other encoder or `FeatureMap`; frames are given if omitted.
+        encoder: Directory of a run, or any other encoder or `FeatureMap`; if omitted, observations are frames.
         num_envs: Number of environments; the encoder is called once per step for all of them.
         layer: Layer of the encoder: `output`, `backbone` or `local`.
         width: Project features to this many dimensions.
-        standardise: A store of play, whose features determine the mean and the deviation to standardise by.
-        stack: Give the last frames, this many, or their features.
-        size: Height and width of frames; without an encoder only.
-        colour: Frames in colour; without an encoder only.
+        standardise: A store of play, whose features determine the mean and deviation used to standardise.
+        stack: Number of last frames in an observation, or of their features.
+        size: Height and width of frames; only without an encoder.
+        colour: Frames in colour; only without an encoder.
         clip_rewards: Learn from the sign of rewards.
         episodic_life: Whether a lost life ends an episode.
         seed: Random seed of the games; the agent's seed, if it has one, takes precedence.
-        num_workers: Processes that play, of which this one is the first; see `manicap.make_vec`.
+        num_workers: Number of processes that play, including this one; see `manicap.make_vec`.
     """
     playing: dict[str, Any] = {
         "clip_rewards": clip_rewards,

@@ -1,14 +1,13 @@
-"""An encoder inside an agent of Stable-Baselines3, frozen or fine-tuned.
+"""An encoder inside a Stable-Baselines3 agent, frozen or fine-tuned.
 
     kwargs = ManicapExtractor.policy_kwargs(run, layer="backbone", frozen=False)
     PPO("CnnPolicy", manicap.rl.make_env("pong"), policy_kwargs=kwargs)
 
-A model that is saved with these arguments holds the encoder's weights once, among the policy's, and its structure. It
-is loaded by `PPO.load(path)` alone, without the run. (SB3 builds the policy from its saved arguments and then loads the
-weights into it.)
+A model saved with these arguments holds the encoder's structure, and its weights once, among the policy's.
+`PPO.load(path)` loads it without the run. (SB3 builds the policy from its saved arguments and then loads the weights.)
 
-A frozen encoder is better kept outside, by `manicap.rl.make_env(game, encoder)`: inside, PPO encodes a frame once per
-epoch again, and a replay buffer holds frames instead of features.
+Keep a frozen encoder outside the agent, with `manicap.rl.make_env(game, encoder)`. Inside, PPO encodes a frame again in
+every epoch, and a replay buffer holds frames instead of features.
 """
 
 import copy
@@ -28,7 +27,7 @@ from manicap.rl.frames import require_frames
 
 
 class Blueprint:
-    """A feature map to build extractors from. Pickled, it keeps the structure without the weights."""
+    """A feature map to build extractors from. Its pickle keeps the structure without the weights."""
 
     def __init__(self, features: FeatureMap) -> None:
         self.features = features
@@ -38,14 +37,14 @@ class Blueprint:
         return not any(value.is_meta for value in self.features.state_dict().values())
 
     def build(self) -> FeatureMap:
-        """A feature map of its own, whose weights are still to be loaded if the blueprint has none."""
+        """A separate feature map; if the blueprint has no weights, they must still be loaded."""
         found = copy.deepcopy(self.features)
         return found if self.has_weights else found.to_empty(device="cpu")
 
     def __getstate__(self) -> dict[str, Any]:
         saved = self.features.state_dict().keys()
         if any(name not in saved for name, _ in self.features.named_buffers()):
-            return {"features": self.features}  # a policy's weights would not have all of it
+            return {"features": self.features}  # a policy's weights would not include all of it
         return {"features": copy.deepcopy(self.features).to("meta")}
 
 
@@ -54,9 +53,9 @@ class ManicapExtractor(BaseFeaturesExtractor):
 
     Args:
         observation_space: Frames uint8 of the encoder's shape, as `manicap.rl.make_env(game)` gives them.
-        encoder: See `manicap.rl.feature_map`, as for `layer`, `width`, `seed` and `standardise`.
-        frozen: Keep the weights of the encoder; otherwise the agent trains them too.
-        is_scaled: Whether frames come divided by 255, as they do unless the policy has `normalize_images=False`.
+        encoder: As in `manicap.rl.feature_map`, like `layer`, `width`, `seed` and `standardise`.
+        frozen: Keep the encoder's weights fixed; otherwise the agent trains them too.
+        is_scaled: Whether frames are divided by 255, as they are unless the policy has `normalize_images=False`.
     """
 
     def __init__(
@@ -103,20 +102,20 @@ class ManicapExtractor(BaseFeaturesExtractor):
     def forward(self, observations: Tensor) -> Tensor:
         if self._waits_for_weights:
             raise UserError("this policy was built from a saved structure, and its weights were not loaded yet")
-        # The encoder sees the very bytes that it was trained on: k / 255 * 255 rounds to k.
+        # The encoder sees exactly the bytes that it was trained on: k / 255 * 255 rounds to k.
         frames = (observations * 255 if self.is_scaled else observations).round().to(torch.uint8)
         with torch.set_grad_enabled(torch.is_grad_enabled() and not self.frozen):
             found: Tensor = self.features(frames)
         return found
 
     def train(self, mode: bool = True) -> Self:
-        """A frozen encoder stays in eval mode."""
+        """Set the mode; a frozen encoder stays in eval mode."""
         super().train(mode)
         self.features.train(mode and not self.frozen)
         return self
 
     def apply(self, fn: Callable[[nn.Module], None]) -> Self:
-        """Nothing: SB3's actor-critic policies initialise extractors again, which would erase what was learned."""
+        """Do nothing: SB3's actor-critic policies initialise extractors again, which would erase what was learned."""
         return self
 
 

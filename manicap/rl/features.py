@@ -1,4 +1,4 @@
-"""What an agent sees of a frame: the features of an encoder, projected to a width and standardised, as one module.
+"""The features of an encoder as an agent sees them: projected to a width and standardised, as one module.
 
 features = feature_map(run, layer="backbone", width=256, standardise=store)
 features(frames)                  # uint8 [B, 1, 210, 160] -> float32 [B, 256]
@@ -27,7 +27,7 @@ STATISTICS_FRAMES = 1024
 """Frames of a store, evenly spaced, that determine the mean and the deviation of features."""
 BATCH_FRAMES = 64
 LARGEST = 10.0
-"""Standardised features are clipped to this, as by SB3's `VecNormalize`: agents see what random play never showed."""
+"""Standardised features are clipped to this, as in SB3's `VecNormalize`: agents see what random play never showed."""
 
 EncoderSource = str | Path | nn.Module
 Shape = tuple[int, int, int]
@@ -96,7 +96,7 @@ class FeatureMap(nn.Module):
         try:
             with torch.no_grad():
                 found = self.encoder(black)
-        except Exception as error:  # it may be anyone's
+        except Exception as error:  # any error: the encoder may be the user's own
             expected = ", ".join(map(str, self.input_shape))
             raise UserError(f"the encoder failed on frames uint8 [1, {expected}]: {error}") from error
         if not isinstance(found, Tensor) or found.ndim != 2:
@@ -125,7 +125,7 @@ def feature_map(
             feature map before them. By default `output`, or the layer of an encoder that is already loaded.
         width: Project features to this many dimensions by a seeded random orthogonal map, the one that probing uses.
         seed: Random seed of the projection.
-        standardise: A store of play, whose features determine the mean and the deviation to standardise by.
+        standardise: A store of play, whose features determine the mean and deviation used to standardise.
         input_shape: Channels, height and width of the frames; known for encoders of manicap.
     """
     if isinstance(encoder, FeatureMap):
@@ -144,7 +144,7 @@ def feature_map(
 
 
 def _load(encoder: EncoderSource, layer: str | None) -> nn.Module:
-    """The encoder that gives a layer, with weights of its own."""
+    """The encoder that returns a layer, with its own copy of the weights."""
     if isinstance(encoder, str | Path):
         return load(encoder, layer)
     if not isinstance(encoder, nn.Module):
@@ -163,7 +163,7 @@ def _load(encoder: EncoderSource, layer: str | None) -> nn.Module:
 
 
 def view_of(input_shape: Shape) -> View:
-    """How frames of this shape are most likely shown; three channels may be colours or a stack of gray frames."""
+    """The most likely view for frames of this shape; three channels may be colours or a stack of gray frames."""
     channels, height, width = input_shape
     colour = channels % 3 == 0
     size = None if (height, width) == CONSOLE else (height, width)

@@ -1,4 +1,4 @@
-"""Whether observations are the frames that an encoder expects, and how they are brought into its order of axes."""
+"""Checks that observations are the frames that an encoder expects, and reorders their axes."""
 
 from collections.abc import Callable
 from typing import Any
@@ -20,7 +20,7 @@ def require_frames(space: gymnasium.Space[Any], input_shape: Shape) -> None:
 
 
 def channels_first(space: gymnasium.Space[Any], input_shape: Shape) -> Callable[[Bytes], Bytes]:
-    """How a batch of observations becomes frames [B, C, H, W]: as it is, with an axis more, or with channels moved."""
+    """A function from observations to frames [B, C, H, W]: unchanged, with one more axis, or with channels moved."""
     channels, height, width = input_shape
     if space.dtype == np.uint8:
         if space.shape == input_shape:

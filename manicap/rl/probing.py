@@ -1,10 +1,10 @@
-"""What an agent's own features know about the state of the game, while it learns.
+"""Probes what an agent's own features contain about the state of the game, while it learns.
 
     store = manicap.collect(manicap.StoreConfig("pong", 12_000, purpose="probe"))
     agent.learn(100_000, callback=manicap.rl.ProbeCallback(store, every_steps=20_000))
 
-Frames of a store, made once, go through the agent's features extractor as it is at that time, and a probe reads the
-state variables off them.
+Frames of a store, collected once, pass through the agent's current features extractor, and a probe reads the state
+variables from the features.
 """
 
 from typing import Annotated, Any
@@ -34,11 +34,11 @@ class ProbeCallback(BaseCallback):
 
     Args:
         store: Frames and state of the game that the agent plays.
-        every_steps: Steps of the agent between two probes; the first is before it learns.
+        every_steps: Steps of the agent between two probes; the first probe is before it learns.
         probe: `discriminant` (all labels, seconds), or another name of `manicap.evaluate`.
         annotation_set: `ari-2019`, `ari-2020` or `corrected`.
         seed: Random seed of the splits and the probe.
-        view: How the agent sees frames; from the shape of its observations if omitted.
+        view: How the agent sees frames; inferred from the shape of its observations if omitted.
         verbose: 1 prints each result.
     """
 
@@ -58,7 +58,7 @@ class ProbeCallback(BaseCallback):
         self.store, self.every_steps, self.probe = store, every_steps, probe
         self.annotation_set, self.seed, self.view = annotation_set, seed, view
         self.evaluations: dict[int, StateEvaluation] = {}
-        """By number of steps of the agent."""
+        """Results by number of steps of the agent."""
         self._bench: PlayBench | None = None
         self._next = 0
 
@@ -105,7 +105,7 @@ class ProbeCallback(BaseCallback):
 
 
 def _extractor_of(policy: Any) -> nn.Module:
-    """Of an actor-critic policy, or of the first network that has one (DQN's, SAC's)."""
+    """The extractor of an actor-critic policy, or of the first network that has one (DQN's, SAC's)."""
     for owner in (policy, *(getattr(policy, name, None) for name in ("q_net", "actor", "critic"))):
         found = getattr(owner, "features_extractor", None)
         if isinstance(found, nn.Module):

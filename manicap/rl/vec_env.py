@@ -1,4 +1,4 @@
-"""A gymnasium vector environment as a `VecEnv` of Stable-Baselines3, without a process or a copy more."""
+"""A gymnasium vector environment as a Stable-Baselines3 `VecEnv`, without additional processes or copies."""
 
 import time
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ class VectorAdapter(VecEnv):
     """Wraps a vector environment that resets in the same step, as SB3 expects.
 
     `info["episode"]` has the return and the length of whole games, as SB3's `Monitor` reports them: unclipped, and over
-    all lives. So `rollout/ep_rew_mean` and `evaluate_policy` are of whole games.
+    all lives. `rollout/ep_rew_mean` and `evaluate_policy` therefore refer to whole games.
     """
 
     def __init__(self, envs: VectorEnv[Any, Any, Any]) -> None:
@@ -32,7 +32,7 @@ class VectorAdapter(VecEnv):
         super().__init__(envs.num_envs, envs.single_observation_space, envs.single_action_space)
 
     def reset(self) -> Any:
-        # `seed` gives environment i the seed s + i; the vector environment takes s and counts itself.
+        # `seed` gives environment i the seed s + i; the vector environment takes s and adds i itself.
         observations, info = self.envs.reset(seed=self._seeds[0])
         self.reset_infos = self._infos(info)
         self._reset_seeds()
@@ -76,7 +76,7 @@ class VectorAdapter(VecEnv):
         return [None] * self.num_envs
 
     def _infos(self, info: Info) -> list[Info]:
-        """One dict for each environment."""
+        """One dict per environment."""
         columns = {name: values.tolist() for name, values in info.get("labels", {}).items()}
         lives = info["lives"].tolist() if "lives" in info else None
         return [

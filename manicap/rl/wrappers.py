@@ -1,10 +1,10 @@
-"""Frames become features in the environment: each is encoded once, and buffers hold features.
+"""Encode frames in the environment: each frame is encoded once, and buffers hold features.
 
     env = manicap.rl.EncodeObservation(env, run)                  # one environment
     envs = manicap.rl.EncodeVectorObservation(envs, run)          # many; one call of the encoder per step for all
 
-A stack has the features of the last frames side by side, oldest first, so that an agent can see motion; the first frame
-of an episode is repeated.
+A stack holds the features of the last frames side by side, oldest first, so that an agent can see motion. The first
+frame of an episode is repeated.
 """
 
 from typing import Any
@@ -26,14 +26,14 @@ Mask = NDArray[np.bool_]
 
 
 class EncodeObservation(gymnasium.Wrapper[Floats, Any, Any, Any]):
-    """Features float32 [stack * F] in the place of frames.
+    """Observe features float32 [stack * F] instead of frames.
 
         env = manicap.rl.EncodeObservation(env, run, layer="backbone", width=256, stack=4)
 
     Args:
         env: An environment whose observations are the encoder's frames: uint8 [C, H, W], [H, W, C] or [H, W].
-        encoder: A `FeatureMap`, or what `manicap.rl.feature_map` takes, as are `options`.
-        stack: Number of frames whose features are given.
+        encoder: A `FeatureMap`, or any encoder that `manicap.rl.feature_map` accepts.
+        stack: Number of frames whose features form an observation.
         options: `layer`, `width`, `seed`, `standardise` of `manicap.rl.feature_map`.
     """
 
@@ -125,17 +125,17 @@ class FeatureStack:
         return self._held.reshape(len(self._held), -1).copy()
 
     def start(self, features: Floats) -> Floats:
-        """The first frames of all."""
+        """Start an episode in all environments, with these first frames."""
         self._held[:] = features[:, None]
         return self.shown
 
     def begin(self, features: Floats, where: Mask) -> Floats:
-        """The first frames of some, which are the last in `push` no more."""
+        """Start an episode in the environments `where`, with these first frames."""
         self._held[where] = features[where, None]
         return self.shown
 
     def push(self, features: Floats, begins: Mask | None = None) -> Floats:
-        """The next frames of all, of which some may be the first of an episode."""
+        """Append the next frames of all environments; those in `begins` are the first of an episode."""
         self._held[:, :-1] = self._held[:, 1:]
         self._held[:, -1] = features
         return self.shown if begins is None else self.begin(features, begins)
