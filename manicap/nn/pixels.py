@@ -1,5 +1,7 @@
 """A linear map from features to a coarse picture of the frame: what it can reconstruct has not been lost."""
 
+import math
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -7,7 +9,7 @@ from torch.nn import functional as F
 from manicap.nn.normalised_input import SMALLEST_DEVIATION
 
 CELLS = (42, 40)
-"""Rows and columns of the picture, for frames of at least this size; at 210 x 160 a cell is 5 x 4 pixels."""
+"""Most rows and columns of the picture. At 210 x 160 a cell is 5 x 4 pixels, at 64 x 64 it is 2 x 2."""
 
 
 class LinearPixels(nn.Module):
@@ -22,7 +24,7 @@ class LinearPixels(nn.Module):
     def __init__(self, num_features: int, input_shape: tuple[int, int, int]) -> None:
         super().__init__()
         channels, height, width = input_shape
-        self.cell = (max(1, height // CELLS[0]), max(1, width // CELLS[1]))
+        self.cell = (math.ceil(height / CELLS[0]), math.ceil(width / CELLS[1]))
         num_cells = channels * (height // self.cell[0]) * (width // self.cell[1])
         # Uses no random numbers, so the other weights of a method are the same with and without it.
         self.weight = nn.Parameter(torch.zeros(num_cells, num_features))

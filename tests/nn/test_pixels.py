@@ -11,13 +11,15 @@ from manicap.nn.pixels import LinearPixels
     ("size", "cell"),
     [
         ((1, 210, 160), (5, 4)),
-        ((3, 48, 64), (1, 1)),
-        ((2, 83, 84), (1, 2)),
-        ((1, 84, 79), (2, 1)),
+        ((3, 48, 64), (2, 2)),
+        ((2, 83, 84), (2, 3)),
+        ((1, 84, 80), (2, 2)),
+        ((1, 85, 81), (3, 3)),
+        ((1, 42, 40), (1, 1)),
         ((1, 41, 39), (1, 1)),
     ],
 )
-def test_cells_are_as_many_as_fit_into_42_rows_and_40_columns(size, cell):
+def test_cells_are_the_smallest_of_which_at_most_42_rows_and_40_columns_fit(size, cell):
     rng = np.random.default_rng(0)
     channels, height, width = size
     frames = rng.integers(0, 256, (3, *size), np.uint8)
@@ -32,6 +34,7 @@ def test_cells_are_as_many_as_fit_into_42_rows_and_40_columns(size, cell):
     as_floats = pixels.picture(torch.from_numpy(frames.astype(np.float32) / 255))
     np.testing.assert_allclose(as_floats, expected, rtol=1e-4, atol=1e-4)
     assert pixels(torch.ones(3, 5)).shape == expected.shape
+    assert rows <= 42 and columns <= 40
 
 
 def test_it_draws_nothing_at_first_and_then_a_linear_map():
@@ -40,7 +43,7 @@ def test_it_draws_nothing_at_first_and_then_a_linear_map():
     with torch.no_grad():
         pixels.weight.fill_(0.5)
         pixels.bias.fill_(-1)
-    torch.testing.assert_close(pixels(torch.ones(2, 5)), torch.full((2, 2500), 1.5))
+    torch.testing.assert_close(pixels(torch.ones(2, 5)), torch.full((2, 25 * 25), 1.5))
 
 
 def test_without_statistics_pixels_are_divided_by_255():
