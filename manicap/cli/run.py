@@ -56,6 +56,9 @@ def run(
 
     Several GPUs: torchrun --nproc-per-node 4 -m manicap run --dataset cifar10 --method simclr-c+ --preset paper
 
+    Flags depend on what is named: 'manicap run --env CartPole-v1 --help' and 'manicap run --dataset cifar10 --help'
+    show those of environments and images, '--method NAME --help' those of a method.
+
     Args:
         config: What to train.
         evaluation: How to probe it.

@@ -117,6 +117,15 @@ def test_the_same_run_is_probed_diagnosed_and_compared_as_games_are(result, run_
     assert "next_action" in capsys.readouterr().out
 
 
+def test_coordinates_are_only_drawn_and_do_not_forbid_a_comparison(result, run_dir, place, capsys):
+    # Two seeds, one of them with a variable drawn into the frames of its page.
+    evaluation = {"probe_steps": PROBE_STEPS, "coordinates": ("x:x:0:21",)}
+    told = {"runs_dir": place, "data_dir": place, "execution": QUIET}
+    [other] = manicap.run("st-dim", env=WALK, seeds=(1,), evaluation=evaluation, **told, **SMALL)
+    compared = manicap.compare(run_dir, place / other.config.run_name, data_dir=place, quiet=True)
+    assert "st-dim" in str(compared)
+
+
 def test_an_encoder_is_loaded_for_frames_of_the_environment(run_dir):
     encoder = manicap.load(run_dir)
     assert encoder(torch.zeros(2, 3, 48, 64, dtype=torch.uint8)).shape == (2, 8)
