@@ -93,6 +93,7 @@ def test_the_page_shows_colours_and_values_in_their_own_units(result, run_dir):
     assert "Walk: st-dim" in page
     assert '"variable":"speed"' in page
     assert "plain" in page
+    assert f"--probe-steps {PROBE_STEPS} --plugin {WALK}" in page  # the command that probes it again
 
 
 def test_a_coordinate_must_be_a_number_that_is_decoded(place):
