@@ -97,8 +97,8 @@ class PretrainedEncoder(nn.Module):
                 f"this encoder takes uint8 frames {shapes}, got {str(frames_BCHW.dtype).removeprefix('torch.')}"
                 f" {list(frames_BCHW.shape)}; give it frames of the size that it was trained on"
             )
-        is_scaled = is_raw or self.image_input is not None or torch.compiler.is_compiling()
-        if not is_scaled and (frames_BCHW > 1).any():
+        is_play = self.card.view is not None  # images are normalised by their domain
+        if not is_raw and is_play and not torch.compiler.is_compiling() and (frames_BCHW > 1).any():
             raise UserError(
                 f"frames as floats must lie in [0, 1], got {frames_BCHW.max():g}: give uint8 frames, or divide by 255"
             )

@@ -109,8 +109,13 @@ def test_a_coordinate_must_be_a_number_that_is_decoded(place):
 
 
 def test_the_same_run_is_probed_diagnosed_and_compared_as_games_are(result, run_dir, place, capsys):
-    main(["evaluate", str(run_dir), "--probe", "knn", "--probe-steps", str(PROBE_STEPS), "--data-dir", str(place)])
-    assert "Walk: protocol plain" in capsys.readouterr().out
+    # As it was probed: ridge, on as many steps, with the same scores; only what is told differs.
+    main(["evaluate", str(run_dir), "--data-dir", str(place)])
+    assert str(result.evaluation) in capsys.readouterr().out
+    main(["evaluate", str(run_dir), "--probe", "knn", "--data-dir", str(place)])
+    out = capsys.readouterr().out
+    assert "Walk: protocol plain" in out
+    assert f"of a {PROBE_STEPS}-step store" in out
     found = manicap.diagnose(run_dir, data_dir=place, quiet=True, probe_steps=2000, windows=128, window_frames=2)
     assert found.measures["effective_rank"] > 0
     places = ["--probe-steps", str(PROBE_STEPS), "--data-dir", str(place)]
