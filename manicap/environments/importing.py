@@ -140,7 +140,7 @@ def _write_lane(
             labels = encoder.encode(_labels(source, row), f"at row {row}")
             action = 0 if actions is None else actions[row]
             reward = 0.0 if rewards is None else float(rewards[row])
-            files.add(frame, labels, Played(action, reward, CUT if row in last_rows else 0))
+            files.add(files.compress(frame), labels, Played(action, reward, CUT if row in last_rows else 0))
             if files.num_waiting == BLOCK_ROWS or row == source.num_frames - 1:
                 tracker.advance(files.flush())
         files.finish(starts, 0, encoder)

@@ -73,6 +73,14 @@ def test_a_store_holds_what_its_lanes_play(record_here):
     assert set(store.actions) == {0, 1, 2, 3, 4}
 
 
+@pytest.mark.parametrize("frames", ["render", "observation"])
+def test_a_frame_is_that_of_its_labels_if_the_environment_draws_into_one_array(record_here, frames):
+    store = record_here("Canvas", frames=frames, steps=22, lanes=2)
+    time = np.tile([0, 1, 2, 3, 4, 0, 1, 2, 3, 4, 0], 2)  # 11 steps per lane, 5 per episode
+    assert store.given_labels(store.rows)["time"].tolist() == time.tolist()
+    np.testing.assert_array_equal(store.colour_frames(store.rows)[:, 7, 9], np.repeat(10 * time[:, None], 3, 1))
+
+
 def test_the_bytes_do_not_depend_on_the_number_of_workers(record_here, tmp_path):
     one, three, none = (record_here("Walk", workers=each, data_dir=tmp_path / f"{each}") for each in (1, 3, 0))
     assert content(one) == content(three) == content(none)

@@ -84,6 +84,25 @@ class Endless(Silent):
         return self._observation(), 0, False, False, {}
 
 
+class Canvas(Walk):
+    """Draws into one array, which is its render and its observation; an episode has five frames."""
+
+    def __init__(self, render_mode=None):
+        super().__init__(render_mode)
+        self.canvas = np.zeros((48, 64, 3), np.uint8)
+
+    def step(self, action):
+        self.time += 1
+        return self._observation(), 0.0, False, self.time == 5, self._info()
+
+    def render(self):
+        self.canvas[:] = 10 * self.time
+        return self.canvas
+
+    def _info(self):
+        return {"labels": {"time": self.time}}
+
+
 class Noise(Silent):
     """Frames that cannot be compressed: 9 KB each."""
 
