@@ -51,7 +51,7 @@ def play_lane(
                     " the first step: give one size for all (frame_size, --frame-size 84 84)"
                 )
             compressed = files.compress(frame)  # the environment may draw the next frame into the same array
-            labels = encoder.encode(player.labels(), place) if layout.columns else ()
+            labels = encoder.encode(player.labels(), place)
             played = player.play() if row < num_steps - 1 else nothing
             files.add(compressed, labels, played)
             if played.ended and played is not nothing:

@@ -201,6 +201,14 @@ class Forgetful(Labelled):
         return {"labels": {"x": 1.5}} if self.time == 6 else found
 
 
+class Late(Labelled):
+    """Has labels after a step, but not after a reset."""
+
+    def reset(self, *, seed=None, options=None):
+        observation, _ = super().reset(seed=seed)
+        return observation, {}
+
+
 class Listing(Labelled):
     changes: ClassVar = {0: {"x": [1, 2]}}
 
