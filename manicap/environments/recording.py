@@ -70,7 +70,8 @@ def record(
             it exists; the labels of MiniGrid and of gymnasium's classic control are known.
         policy: `random`, a function from an observation to an action, `actions:FILE.npy`, or `sb3:FILE.zip`.
         name: For functions that other processes cannot import (lambdas, functions of a script): the store is kept
-            under this name, and recorded by this process alone.
+            under this name, and recorded by this process alone. If it is interrupted, it begins again: whether the
+            functions are the same is not known.
         data_dir: Where stores are kept.
         workers: Number of processes that play; one per core if omitted, 0 to play in this process, for a debugger.
         quiet: Show no progress.

@@ -243,6 +243,27 @@ def test_what_was_interrupted_with_other_code_is_not_resumed(record_here, tmp_pa
     assert held == [["job.json"], ["finished-0.json", "job.json"], ["job.json"]]
 
 
+def test_what_was_interrupted_is_not_resumed_if_its_code_cannot_be_compared(record_here):
+    def interrupt(config, layout, lane, *rest):
+        if lane == 1:
+            raise KeyboardInterrupt
+        play_lane(config, layout, lane, *rest)
+
+    def record_shade(shade):
+        def make():
+            env = worlds.Endless("rgb_array")
+            env.render = lambda: np.full((48, 64, 3), shade, np.uint8)
+            return env
+
+        return record_here(make, name="mine", steps=8, lanes=2)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(recording, "play_lane", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            record_shade(10)
+    assert np.unique(record_shade(200).frames[:]).tolist() == [200]
+
+
 def test_open_by_path(record_here):
     store = record_here("Walk")
     again = open_environment_store(str(store.path))
