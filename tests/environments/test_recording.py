@@ -20,7 +20,7 @@ from manicap.environments.layout import survey
 from manicap.environments.making import OwnFunctions
 from manicap.environments.recording import record
 from tests.environments import worlds
-from tests.environments.conftest import WORLDS, content, stores
+from tests.environments.conftest import WORLDS, content, shades_by_hand, stores
 
 
 def play_by_hand(env, seed, purpose, lane, steps, policy=None, limit=1000):
@@ -187,6 +187,11 @@ def test_the_callers_random_numbers_are_left_alone(record_here):
     np.random.seed(3)  # noqa: NPY002
     record_here("Walk")
     assert np.random.random() == expected  # noqa: NPY002
+
+
+def test_lanes_differ_even_if_the_environment_seeds_the_global_generators_when_it_is_made(record_here):
+    store = record_here("Shades", steps=12, lanes=3)
+    assert store.frames[:][:, 0, 0].reshape(3, 4).tolist() == shades_by_hand(3, 4)
 
 
 def test_a_recording_killed_in_the_middle_resumes_to_the_same_bytes(record_here, tmp_path):

@@ -103,6 +103,24 @@ class Canvas(Walk):
         return {"labels": {"time": self.time}}
 
 
+class Shades(Endless):
+    """Draws a shade per step from NumPy's global generator, which its constructor seeds; to see is the time."""
+
+    action_space = spaces.Discrete(2)
+    observation_space = spaces.Box(0, 1000, (1,), np.float32)
+
+    def __init__(self, render_mode=None):
+        super().__init__(render_mode)
+        np.random.seed(0)  # noqa: NPY002
+
+    def _observation(self):
+        self.shade = np.random.randint(256)  # noqa: NPY002
+        return np.array([self.time], np.float32)
+
+    def render(self):
+        return np.full((48, 64, 3), self.shade, np.uint8)
+
+
 class Noise(Silent):
     """Frames that cannot be compressed: 9 KB each."""
 
