@@ -81,7 +81,7 @@ class LabelReader:
         else:
             found = info.get("labels")
             if found is None and labels is None:
-                found = known_labels(env, observation)
+                found = known_labels(env)
                 if found is None:
                     return None
         if not isinstance(found, Mapping):
