@@ -1,5 +1,6 @@
 """A store holds what its environment showed, lane by lane, however many processes recorded it."""
 
+import functools
 import os
 import shutil
 import subprocess
@@ -179,6 +180,23 @@ def test_a_closure_is_recorded_by_this_process_under_a_name(record_here):
     assert store.frame_shape == (50, 64)
     same = record_here("Walk", options='{"height": 50}')
     np.testing.assert_array_equal(store.frames[:], same.frames[:])
+
+
+def with_any_options(**options):
+    return worlds.Walk(**options)
+
+
+def test_a_maker_with_any_keywords_is_asked_to_render_if_it_does_not_by_itself(record_here):
+    # `make_walk` gives the render mode itself, and would not accept it.
+    first = record_here("Walk", options='{"height": 50}').frames[:]
+    makers = {"any": with_any_options, "partial": functools.partial(worlds.Walk, height=50), "own": worlds.make_walk}
+    for name, maker in makers.items():
+        own = {"name": name} if name == "partial" else {}
+        found = record_here(maker, options="{}" if own else '{"height": 50}', **own)
+        np.testing.assert_array_equal(found.frames[:], first)
+    pytest.importorskip("pygame")
+    cartpole = functools.partial(gymnasium.make, "CartPole-v1")
+    assert len(record_here(cartpole, name="cartpole", steps=8, lanes=1, frame_size=(48, 48))) == 8
 
 
 def test_the_callers_random_numbers_are_left_alone(record_here):

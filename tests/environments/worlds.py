@@ -263,6 +263,11 @@ def make_walk_for_people():
     return Walk("human")
 
 
+def make_blind(**options):
+    """Takes any options, but no render mode."""
+    return Walk(height=options.pop("height", 48), **{f"not_{name}": value for name, value in options.items()})
+
+
 def not_an_environment():
     return 3
 
