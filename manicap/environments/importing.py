@@ -159,7 +159,7 @@ def _labels(source: Source, row: int) -> dict[str, Any]:
 def _check_lengths(source: Source) -> None:
     if not source.num_frames:
         raise UserError(f"{source.path} has no frames")
-    for name, array in {**source.arrays, **source.labels}.items():
+    for name, array in (*source.arrays.items(), *source.labels.items()):
         if array.ndim == 0 or len(array) != source.num_frames:
             rows = len(array) if array.ndim else "a single value, not"
             raise UserError(f"{source.path}: {name!r} has {rows} rows, and there are {source.num_frames} frames")
