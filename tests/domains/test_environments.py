@@ -211,6 +211,15 @@ def test_supervised_refuses_more_values_than_it_has_classes(place):
         )
 
 
+def test_supervised_refuses_labels_that_do_not_vary(tmp_path):
+    """A lamp that is always lit has an entropy of 0."""
+    frames = np.random.default_rng(0).integers(0, 256, (60, 48, 48, 3), np.uint8)
+    np.savez(tmp_path / "play.npz", frames=frames, episode=np.arange(60) // 10, label_lit=np.ones(60, bool))
+    store = manicap.record_from(tmp_path / "play.npz", "lamp", data_dir=tmp_path, quiet=True)
+    with pytest.raises(UserError, match=r"no variable of recorded varies enough .* for supervised \(all .* nats: lit\)"):
+        manicap.pretrain(store, method="supervised", runs_dir=tmp_path, data_dir=tmp_path, execution=QUIET)
+
+
 def test_an_environment_without_labels_is_refused_before_it_is_recorded(tmp_path):
     silent = {"env": "tests.environments.worlds:Silent", "runs_dir": tmp_path, "data_dir": tmp_path, "execution": QUIET}
     with pytest.raises(UserError, match="says nothing of its state.*--annotation-set play"):

@@ -182,6 +182,13 @@ def test_a_closure_is_recorded_by_this_process_under_a_name(record_here):
     np.testing.assert_array_equal(store.frames[:], same.frames[:])
 
 
+@pytest.mark.parametrize("name", ["3d-maze", "my maze", "Straße (2)"])
+def test_a_name_that_could_be_no_module_is_accepted(record_here, name):
+    store = record_here(lambda: worlds.Walk("rgb_array"), name=name, steps=8, lanes=1)
+    assert store.subject == name
+    assert record_here(lambda: worlds.Walk("rgb_array"), name=name, steps=8, lanes=1).path == store.path
+
+
 def with_any_options(**options):
     return worlds.Walk(**options)
 

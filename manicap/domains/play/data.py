@@ -69,7 +69,14 @@ class StoreData:
     def _label_table(self) -> Tensor:
         """Labels `[N, V]` of every row, for the variables that vary enough."""
         labels = read_labels(self.store, np.arange(len(self.store)), self.config.annotation_set, self.protocol)
-        enough = {name: column for name, column in labels.items() if entropy(column) >= self.protocol.min_entropy}
+        least = self.protocol.min_entropy
+        enough = {name: column for name, column in labels.items() if entropy(column) >= least}
+        if not enough:
+            raise UserError(
+                f"no variable of {self.config.annotation_set} varies enough in {self.store.path} for"
+                f" {self.config.method} (all below {least} nats: {', '.join(labels)}); collect more steps (now"
+                f" {len(self.store)}), or give labels that vary"
+            )
         for name, column in enough.items():
             if int(column.max()) >= NUM_CLASSES:
                 raise UserError(
