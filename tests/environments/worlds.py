@@ -84,6 +84,18 @@ class Endless(Silent):
         return self._observation(), 0, False, False, {}
 
 
+class Gray(Walk):
+    """Frames [H, W], or [H, W, 1]."""
+
+    def __init__(self, render_mode=None, planes=0):
+        super().__init__(render_mode)
+        self.planes = planes
+
+    def render(self):
+        image = super().render()[..., 0]
+        return image[..., None] if self.planes else image
+
+
 class Canvas(Walk):
     """Draws into one array, which is its render and its observation; an episode has five frames."""
 
