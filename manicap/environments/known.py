@@ -32,8 +32,7 @@ def known_labels(env: Any) -> dict[str, Any] | None:
 def _observed(state: Any, num_angles: int) -> list[float]:
     """The observation of classic control, in float32 as the environment rounds it."""
     entries = [of(angle) for angle in state[:num_angles] for of in (np.cos, np.sin)]
-    found: list[float] = np.array([*entries, *state[num_angles:]], np.float32).tolist()
-    return found
+    return np.array([*entries, *state[num_angles:]], np.float32).tolist()
 
 
 def minigrid_labels(base: Any) -> dict[str, Any]:

@@ -61,13 +61,11 @@ class PlayDomain(Domain[Config, Probing]):
 
     def view(self, config: Any, store: PlayStore) -> View:
         """What the encoder sees of a store."""
-        view: View = config.view
-        return view
+        return config.view
 
     def expected_view(self, config: Any, data_dir: Path) -> View:
         """The same before there is a store."""
-        view: View = config.view
-        return view
+        return config.view
 
     def bench(
         self, config: Any, evaluation: Any, data_dir: Path, workers: int | None = None, quiet: bool = True
