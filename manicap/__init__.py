@@ -8,9 +8,10 @@
     manicap.load(run), manicap.from_pretrained(name) a trained encoder as an `nn.Module`; `.push_to_hub(name)` shares it
     manicap.export(run)                              the same as ONNX or a `torch.export` program, for other programs
     manicap.open_run(run)                            a finished run: its config, its encoder before and after
-    manicap.collect(config), manicap.open_store(path)   frames and RAM of a game
-    manicap.record(env), manicap.open_environment_store(path)   frames and state of any gymnasium environment
+    manicap.collect(config)                          frames and RAM of a game
+    manicap.record(env)                              frames and state of any gymnasium environment
     manicap.record_from(path, name)                  frames recorded elsewhere
+    manicap.open_store(path)                         either kind of store, on disk
     manicap.AtariARI(env)                            labels of every step of a gymnasium environment
     manicap.make_vec(game, num_envs)                 many games side by side, with the labels of all
     manicap.methods(), manicap.games()               names, with a line each
@@ -26,16 +27,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from manicap.atari.collect import collect
-    from manicap.atari.integrity import open_store
     from manicap.atari.store import StoreConfig
     from manicap.atari.vector import make_vec
     from manicap.atari.wrapper import AtariARI
     from manicap.core.errors import UserError
     from manicap.environments.importing import record_from
-    from manicap.environments.integrity import open_environment_store
     from manicap.environments.recording import record
     from manicap.exporting.exports import export
-    from manicap.library import compare, diagnose, evaluate, games, methods, open_run, pretrain, run
+    from manicap.library import compare, diagnose, evaluate, games, methods, open_run, open_store, pretrain, run
     from manicap.losses.capacity import CapacityRegularizer
     from manicap.pretrained.loading import from_pretrained, load
     from manicap.train.setup import Execution
@@ -59,9 +58,8 @@ _LAZY = {
     "load": "manicap.pretrained.loading",
     "make_vec": "manicap.atari.vector",
     "methods": "manicap.library",
-    "open_environment_store": "manicap.environments.integrity",
     "open_run": "manicap.library",
-    "open_store": "manicap.atari.integrity",
+    "open_store": "manicap.library",
     "pretrain": "manicap.library",
     "record": "manicap.environments.recording",
     "record_from": "manicap.environments.importing",
@@ -83,7 +81,6 @@ __all__ = [
     "load",
     "make_vec",
     "methods",
-    "open_environment_store",
     "open_run",
     "open_store",
     "pretrain",
@@ -102,4 +99,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*(name for name in globals() if name.startswith("__")), *__all__})

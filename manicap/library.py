@@ -10,7 +10,8 @@ from manicap.algorithms import METHODS, find_method
 from manicap.algorithms.base import PresetName
 from manicap.atari.annotations import annotations, sets_with
 from manicap.atari.games import GAMES, Game, find_game
-from manicap.atari.store import StoreConfig
+from manicap.atari.integrity import open_store as open_game_store
+from manicap.atari.store import Store, StoreConfig
 from manicap.core.config import checked, from_dict, to_dict
 from manicap.core.errors import UserError, unknown_choice
 from manicap.core.paths import DATA_DIR, RUNS_DIR
@@ -27,13 +28,16 @@ from manicap.domains.images.evaluation import evaluate_any, open_bench
 from manicap.domains.images.evaluation_config import ImageEvaluationConfig
 from manicap.domains.result import RunResult
 from manicap.domains.run_config import RunConfig, config_from_dict
+from manicap.environments.integrity import open_environment_store
+from manicap.environments.inventory import is_environment_store
 from manicap.environments.naming import importable
 from manicap.environments.store import EnvironmentStore
 from manicap.jobs.comparison import compare_runs, evaluation_of
 from manicap.jobs.diagnosis import diagnose_run
 from manicap.jobs.run import run_job
 from manicap.play.protocol import find_protocol
-from manicap.play.views import GRAY, Side, Stack, View
+from manicap.play.store import PlayStore
+from manicap.play.views import Side, Stack, View, usual_view
 from manicap.probing.encoders import Encoder, FrameEncoder, InputKind
 from manicap.probing.features import require_fitting
 from manicap.probing.pixels import PIXELS
@@ -54,15 +58,15 @@ def evaluate(
     game: str | None = None,
     *,
     dataset: str | None = None,
-    bench: PlayBench | None = None,
+    bench: PlayBench | PlayStore | None = None,
     probe: str | ProbeBuilder | None = None,
     protocol: str | None = None,
-    annotation_set: str = "corrected",
+    annotation_set: str | None = None,
     steps: PlaySteps = 50_000,
     seed: Seed = 0,
     width: Width | None = None,
     input: InputKind = "uint8",
-    colour: bool = False,
+    colour: bool | None = None,
     stack: Stack = 1,
     size: tuple[Side, Side] | None = None,
     floors: Floors | None = None,
@@ -70,10 +74,11 @@ def evaluate(
     data_dir: Path | str = DATA_DIR,
     quiet: bool = False,
 ) -> Evaluation:
-    """Probe a frozen encoder on a game or on images, and return its scores with everything they depend on.
+    """Probe a frozen encoder on a game, an environment or images, and return its scores with all they depend on.
 
         evaluation = manicap.evaluate(my_encoder, game="pong")       # uint8 frames [B, 1, 210, 160] -> features [B, F]
         manicap.evaluate(my_encoder, dataset="cifar10", probe="knn")  # uint8 images [B, 3, 32, 32] -> features [B, F]
+        manicap.evaluate(my_encoder, bench=manicap.record("CartPole-v1", frame_size=(64, 64)))  # [B, 3, 64, 64]
         print(evaluation)
 
     Args:
@@ -81,17 +86,20 @@ def evaluate(
             `manicap.probing.FrameEncoder` to specify its input format.
         game: Game, under any of its usual names.
         dataset: cifar10, stl10, or the path of a folder with train/CLASS/*.png and test/CLASS/*.png.
-        bench: A store of your own, split: `manicap.probing.PlayBench(manicap.open_store(path), protocol="reference")`.
-            It has its own protocol, annotation set and seed.
+        bench: A store of your own, as `manicap.record`, `manicap.collect` and `manicap.open_store` return it; or a
+            `manicap.probing.PlayBench(store, protocol="reference")`, which has its own protocol, annotation set, seed.
         probe: On games `ridge` (the default: converged, by number of labels), `linear` (the 2019 code's), `logistic`,
             `knn` or a probe-building function; on images `linear` (the default) or `knn`.
-        protocol: On games `fixed`, or `reference` for the 2019 code's behaviour; on images `clean`.
-        annotation_set: `ari-2019`, `ari-2020` or `corrected`; games only.
+        protocol: On games `fixed`, or `reference` for the 2019 code's behaviour; on environments `plain`, on images
+            `clean`.
+        annotation_set: On games `corrected` (the default), `ari-2019` or `ari-2020`; on environments `recorded` (the
+            default) or `play`.
         steps: Steps of play to probe on; collected into `data_dir` if not there yet.
         seed: Random seed of the splits, the probe and the projection.
-        width: Project the features to this many dimensions by a seeded random orthogonal map; games only.
+        width: Project the features to this many dimensions by a seeded random orthogonal map; not for images.
         input: Frames as `uint8`, `float` (in [0, 1]) or `normalized` (from -1 to 1).
-        colour: Show it red, green and blue instead of gray; games only, like the next two.
+        colour: Show it red, green and blue, or gray; by default games are gray, environments as recorded. Not for
+            images, like the next two.
         stack: Show it the last frames of the life, this many, oldest first, as channels.
         size: Height and width to shrink frames to, by area. Most agents see `stack=4, size=(84, 84)`.
         floors: What to compare with: names (`majority`; on games also `pixels`), or a dict from a name to one of these,
@@ -105,7 +113,7 @@ def evaluate(
         floors = ("majority", "pixels") if with_pixels else ("majority",)
     probe = probe or ("ridge" if dataset is None else "linear")
     named = {name: _frozen(floor, input) for name, floor in _name_floors(floors, dataset is None).items()}
-    frozen, view = _frozen(encoder, input), View(colour, stack, size)
+    frozen = _frozen(encoder, input)
     if not isinstance(frozen, FrameEncoder):
         raise UserError(f"the encoder must be a function from frames to features, got {type(encoder).__name__}")
     allow_plugins([probe] if isinstance(probe, str) else [])
@@ -114,14 +122,16 @@ def evaluate(
             raise UserError("give only one of game, bench and dataset")
         if width is not None:
             raise UserError("width is for games only: features of images are not projected")
-        if view != GRAY:
+        if colour is not None or stack != 1 or size is not None:
             raise UserError("colour, stack and size are for games only: images are shown as they are")
         return _on_images(frozen, dataset, probe, protocol or "clean", seed, named, local_directory(data_dir), quiet)
     entry = None if game is None else find_game(game)
     if bench is None:
+        if entry is None:
+            raise UserError("name what to probe on: game='pong', dataset='cifar10', or bench=a store")
         # Report mistakes before minutes of play.
-        rules, entry = find_protocol(protocol or "fixed"), entry or find_game("pong")
-        annotations(entry, annotation_set)
+        rules, view = find_protocol(protocol or "fixed"), View(bool(colour), stack, size)
+        annotations(entry, annotation_set or "corrected")
         if isinstance(probe, str):
             find_probe(probe, steps)
         for each in (frozen, *named.values()):
@@ -130,8 +140,11 @@ def evaluate(
         store = collected(StoreConfig(entry.name, steps, 0, "probe"), local_directory(data_dir), quiet=quiet)
         bench = PlayBench(store, rules.name, annotation_set, seed, view)
     else:
+        if not isinstance(bench, PlayBench):
+            bench = PlayBench(bench, protocol, annotation_set, seed, usual_view(bench, colour, stack, size))
         _require_same_bench(bench, entry, protocol, {"annotation_set": annotation_set, "steps": steps, "seed": seed})
-        if view not in (GRAY, bench.view):
+        view = replace(bench.view, colour=bench.view.colour if colour is None else colour, stack=stack, size=size)
+        if (colour, stack, size) != (None, 1, None) and view != bench.view:
             raise UserError(f"the bench shows frames as {bench.view}, not {view}: set it when creating the bench")
     extraction = Extraction(None if cache_dir is None else Path(cache_dir), width=width, quiet=quiet)
     return bench.evaluate(frozen, probe, floors=named, extraction=extraction)
@@ -342,6 +355,18 @@ def open_run(run: Path | str) -> FinishedRun:
     opened = FinishedRun(Path(run))
     _ = opened.config, opened.description  # an unfinished or foreign run is refused here
     return opened
+
+
+def open_store(path: Path | str) -> Store | EnvironmentStore:
+    """Open a store of a game or an environment, or raise `UserError` naming the file that is missing or changed.
+
+        store = manicap.open_store("data/pong/1a2b3c4d5e6f")
+        store.frames[0], store.ram[0], store.config.steps
+
+    Args:
+        path: Directory of the store, as `collect` and `record` return it in `store.path`.
+    """
+    return open_environment_store(path) if is_environment_store(Path(path)) else open_game_store(path)
 
 
 def methods() -> dict[str, str]:

@@ -36,6 +36,7 @@ from manicap.core.ranges import Count, Lanes, Seed
 from manicap.core.sealed import write_sealed
 from manicap.play.integrity import MANIFEST, SLICE_ROWS, array_slice_starts, file_entry
 from manicap.play.removal import remove_store_directory
+from manicap.play.store import Usual
 
 FORMAT = 3
 FILES = {
@@ -120,6 +121,10 @@ class Store:
     @property
     def subject(self) -> str:
         return self.config.game
+
+    @property
+    def usual(self) -> Usual:
+        return Usual("fixed", "corrected", colour=False)
 
     def labelling(self, name: str) -> RamLabels:
         """The state variables of an annotation set: `corrected`, `ari-2020`, `ari-2019`."""

@@ -99,6 +99,8 @@ def data_verify(paths: Annotated[tuple[Path, ...], tyro.conf.Positional] = (), d
     paths = paths or (*stores, *(files.path for files in list_image_files(data_dir)))
     if not paths:
         raise UserError(f"no stores and no images in {data_dir}")
+    if missing := [path for path in paths if not path.exists()]:
+        raise UserError(f"there is no {missing[0]}; 'manicap data list' shows what there is")
     damaged = 0
     with Tracker("verifying", len(paths), "directories") as tracker:
         for path in paths:

@@ -24,7 +24,7 @@ from manicap.core.config import check_arguments
 from manicap.core.errors import Failure, Interruption, UserError, unknown_choice
 from manicap.core.ranges import shown
 from manicap.core.reading import reason
-from manicap.core.registry import allow_plugins
+from manicap.core.registry import allow_plugins, is_plugin
 from manicap.core.remote import local_directory
 from manicap.core.signals import stopped_by_sigterm
 from manicap.core.terminal import never_fail_to_print
@@ -155,6 +155,8 @@ def _named_plugins(words: Sequence[str]) -> list[str]:
         left.append(word)
         index += 1
     allow_plugins(named)
+    if any(map(is_plugin, named)) and (here := os.getcwd()) not in sys.path:
+        sys.path.append(here)  # a module in this directory can be named; last, so that it hides no package
     return left
 
 

@@ -1,6 +1,7 @@
 """Commands of the main job: run, images, evaluate."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,6 +11,7 @@ import tyro
 from manicap.algorithms.base import PresetName
 from manicap.cli.runs import run_dirs_in
 from manicap.cli.signature import chosen_domain, chosen_preset, default_config, value_of, with_types
+from manicap.core.errors import UserError
 from manicap.core.paths import DATA_DIR, RUNS_DIR
 from manicap.core.printing import plain_console
 from manicap.core.ranges import Seeds, Threads
@@ -55,6 +57,9 @@ def run(
     Three seeds: manicap run --game pong --method st-dim --seeds 0 1 2
 
     Several GPUs: torchrun --nproc-per-node 4 -m manicap run --dataset cifar10 --method simclr-c+ --preset paper
+
+    Flags depend on what is named: 'manicap run --env CartPole-v1 --help' and 'manicap run --dataset cifar10 --help'
+    show those of environments and images, '--method NAME --help' those of a method.
 
     Args:
         config: What to train.
@@ -124,7 +129,9 @@ def evaluate(
     threads: Threads | None = None,
     data_dir: Path = DATA_DIR,
 ) -> None:
-    """Probe the encoder of a finished run. Each way of probing is measured once and kept in the run's directory.
+    """Probe the encoder of a finished run, as its own job did unless told otherwise.
+
+    Each way of probing is measured once and kept in the run's directory.
 
     At the width that all methods share: manicap evaluate RUN --probe-input backbone
 
@@ -151,10 +158,14 @@ def evaluate(
 
 
 def evaluate_for_arguments(arguments: list[str]) -> Callable[..., None]:
-    """`evaluate` with the flags of what the run learned from."""
+    """`evaluate` with the flags of what the run learned from, by default as its own job probed it."""
     found = run_dirs_in(arguments)
     domain = find_domain(read_run_config(found[0]).domain if found else "atari")
-    return with_types(evaluate, config=domain.evaluation_type())
+    usual = domain.evaluation_type()
+    if found:
+        with suppress(UserError):  # not probed yet, or its result is damaged
+            usual = RunResult.read(found[0] / "result.json").evaluation_config
+    return with_types(evaluate, config=usual)
 
 
 evaluate.for_arguments = evaluate_for_arguments  # type: ignore[attr-defined]

@@ -39,7 +39,11 @@ def could_be_plugin(name: str) -> bool:
 
 def allow_plugins(names: Iterable[str]) -> None:
     """Allow these paths, which the caller has named, to be imported on demand. Other names are ignored."""
-    for name in filter(is_plugin, names):
+    for name in names:
+        if not isinstance(name, str):
+            raise UserError(f"a plug-in is named by its import path, such as 'package.module:Name', got {name!r}")
+        if not is_plugin(name):
+            continue
         if not name.startswith(FILES) and not _PATH.fullmatch(name):
             raise UserError(f"a plug-in must be given as package.module:Name, got {name!r}")
         _allowed.add(name)
@@ -128,10 +132,14 @@ def _load(path: str) -> Any:
     module, _, name = path.partition(":")
     try:
         found: Any = import_module(module)
-        for part in name.split("."):
-            found = getattr(found, part)
-    except (ImportError, AttributeError) as error:
-        raise UserError(f"cannot import {path}: {error}; is its package installed?") from error
+    except ImportError as error:
+        hint = "; is its package installed?" if error.name and module.startswith(error.name) else ""
+        raise UserError(f"cannot import {path}: {error}{hint}") from error
+    for part in name.split("."):
+        if not hasattr(found, part):
+            public = [each for each in dir(found) if not each.startswith("_")]
+            raise UserError(f"cannot import {path}: {unknown_choice('name', part, public)}")
+        found = getattr(found, part)
     return found
 
 

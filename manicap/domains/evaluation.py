@@ -20,6 +20,9 @@ TargetKind = Literal["class", "place", "number"]
 class EvaluationConfig:
     """How to probe an encoder."""
 
+    only_shown: ClassVar[tuple[str, ...]] = ()
+    """Fields that change the page but no score."""
+
     probe_input: ProbeInput = "output"
     """Features to probe: output is what the method's paper probes; backbone is the network itself."""
 

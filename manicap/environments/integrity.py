@@ -14,7 +14,7 @@ from manicap.play.integrity import MANIFEST
 def open_environment_store(path: Path | str) -> EnvironmentStore:
     """Open a store, or raise `UserError` naming the file that is missing, truncated or changed.
 
-        store = manicap.open_environment_store("data/environments/CartPole-v1/1a2b3c4d5e6f")
+        store = open_environment_store("data/environments/CartPole-v1/1a2b3c4d5e6f")
         store.frames[0], store.actions[0], store.config.steps
 
     Args:

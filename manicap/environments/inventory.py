@@ -1,9 +1,11 @@
 """The stores of environments in a data directory."""
 
+import json
 from pathlib import Path
 
 from manicap.environments.config import FOLDER
 from manicap.environments.store import ALL_FILES
+from manicap.play.integrity import MANIFEST
 from manicap.play.removal import remove_store_directory
 
 
@@ -13,8 +15,11 @@ def list_environment_stores(data_dir: Path) -> list[Path]:
 
 
 def is_environment_store(path: Path) -> bool:
-    """Whether a directory is where stores of environments are kept; a damaged store shows it in no other way."""
-    return path.absolute().parent.parent.name == FOLDER
+    """Whether a directory holds the store of an environment: by its manifest, or if that is damaged by its place."""
+    try:
+        return "env" in json.loads((path / MANIFEST).read_bytes())["config"]
+    except (OSError, ValueError, RecursionError, KeyError, TypeError):
+        return path.absolute().parent.parent.name == FOLDER
 
 
 def remove_environment_store(path: Path) -> None:

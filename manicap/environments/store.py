@@ -30,7 +30,7 @@ from manicap.environments.frames import StoredFrames
 from manicap.environments.labelling import PlayLabels, RecordedLabels
 from manicap.environments.layout import Layout
 from manicap.play.integrity import MANIFEST, SLICE_ROWS, array_slice_starts, file_entry
-from manicap.play.store import Labelling, StateVariable
+from manicap.play.store import Labelling, StateVariable, Usual
 
 FORMAT = 1
 ALL_FILES = ("frames.zst", "steps.npy", "actions.npy", "labels.npy", "episodes.npy")
@@ -66,6 +66,10 @@ class EnvironmentStore:
     @property
     def subject(self) -> str:
         return self.config.subject
+
+    @property
+    def usual(self) -> Usual:
+        return Usual("plain", "recorded", self.has_colour)
 
     @property
     def frame_shape(self) -> tuple[int, int]:

@@ -75,7 +75,7 @@ def evaluation_of(run_dirs: Sequence[Path], told: Collection[str] = ()) -> Evalu
         if not has_result(run_dir / "result.json"):
             continue
         probed = RunResult.read(run_dir / "result.json").evaluation_config
-        for field in fields(probed):
+        for field in (each for each in fields(probed) if each.name not in probed.only_shown):
             found[field.name][str(getattr(probed, field.name))].append(run_dir.name)
         values = values or to_dict(probed)
     apart = {key: names for key, names in found.items() if len(names) > 1 and key not in told}

@@ -7,7 +7,7 @@ frame is a `Labelling`: of a game's RAM there are several, of an environment the
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,14 @@ class StateVariable:
     kind: VariableKind
     categories: tuple[str, ...]
     """Scores are means over categories; a variable without one does not count."""
+
+
+class Usual(NamedTuple):
+    """How a store is probed unless told otherwise."""
+
+    protocol: str
+    annotation_set: str
+    colour: bool
 
 
 class Labelling(Protocol):
@@ -67,6 +75,9 @@ class PlayStore(Protocol):
     def subject(self) -> str:
         """What was played, in one word."""
         ...
+
+    @property
+    def usual(self) -> Usual: ...
 
     @property
     def fingerprint(self) -> str:

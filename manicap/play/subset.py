@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from manicap.core.errors import UserError
 from manicap.core.seeding import numpy_generator
-from manicap.play.store import Integers, Labelling, PlayStore, Rows, StateVariable
+from manicap.play.store import Integers, Labelling, PlayStore, Rows, StateVariable, Usual
 
 LEARNED_SHARE = 0.6
 """Of the episodes; the others are probed."""
@@ -50,6 +50,10 @@ class EpisodeSubset:
     @property
     def subject(self) -> str:
         return self.whole.subject
+
+    @property
+    def usual(self) -> Usual:
+        return self.whole.usual
 
     @cached_property
     def fingerprint(self) -> str:

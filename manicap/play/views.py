@@ -82,6 +82,14 @@ class View:
 GRAY = View()
 
 
+def usual_view(
+    store: PlayStore, colour: bool | None = None, stack: int = 1, size: tuple[int, int] | None = None
+) -> View:
+    """How the frames of a store are shown unless told otherwise: a game's in gray, an environment's as recorded."""
+    height, width = store.frames[:1].shape[1:]
+    return View(store.usual.colour if colour is None else colour, stack, size, (height, width))
+
+
 def stacked_rows(store: PlayStore, rows: Rows, stack: int) -> Rows:
     """Rows [..., stack] of the frames up to each row, none before the first of its life."""
     starts = store.episodes["start"]

@@ -86,7 +86,9 @@ class PretrainedEncoder(nn.Module):
         return found
 
     def _seen(self, frames_BCHW: Tensor) -> Tensor:
-        """Frames in the form that the method takes, after a check of their shape."""
+        """Frames in the form that the method takes, after a check of their shape and scale."""
+        if not isinstance(frames_BCHW, Tensor):
+            raise UserError(f"this encoder takes a torch tensor, got {type(frames_BCHW).__name__}: torch.from_numpy")
         is_raw = frames_BCHW.dtype == torch.uint8
         allowed = self.input_shapes if is_raw else (self.method.context.input_shape,)
         if frames_BCHW.ndim != 4 or tuple(frames_BCHW.shape[1:]) not in allowed:
@@ -94,6 +96,11 @@ class PretrainedEncoder(nn.Module):
             raise UserError(
                 f"this encoder takes uint8 frames {shapes}, got {str(frames_BCHW.dtype).removeprefix('torch.')}"
                 f" {list(frames_BCHW.shape)}; give it frames of the size that it was trained on"
+            )
+        is_play = self.card.view is not None  # images are normalised by their domain
+        if not is_raw and is_play and not torch.compiler.is_compiling() and (frames_BCHW > 1).any():
+            raise UserError(
+                f"frames as floats must lie in [0, 1], got {frames_BCHW.max():g}: give uint8 frames, or divide by 255"
             )
         return frames_BCHW if self.image_input is None or not is_raw else self.image_input(frames_BCHW)
 

@@ -39,6 +39,8 @@ def load(
         plugins: Import paths that the source may use, for a method or network of another package.
     """
     allow_plugins(plugins)
+    if not isinstance(source, Path | str):
+        raise UserError(f"an encoder is loaded from a directory or a hub's name, got {shown(source)}")
     path = Path(source)
     if weights not in ("chosen", "last"):
         raise UserError(f"weights must be chosen or last, got {shown(weights)}")

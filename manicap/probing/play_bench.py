@@ -1,6 +1,6 @@
 """Probe the state variables of play: a bench to measure on, and one call.
 
-bench = PlayBench(store, "fixed", "corrected")        # a store, split, with its labels
+bench = PlayBench(store)        # a store of a game or an environment, split, with its labels
 bench.evaluate(encoder, "ridge", floors={"majority": "majority", "untrained": untrained})
 """
 
@@ -26,7 +26,7 @@ from manicap.play.categories import in_order
 from manicap.play.protocol import find_protocol
 from manicap.play.splits import Part, probe_splits, read_labels
 from manicap.play.store import PlayStore
-from manicap.play.views import GRAY, View
+from manicap.play.views import View, usual_view
 from manicap.probing.features import Features, FrameEncoder, extract_all, project_features
 from manicap.probing.layers import LABELS, TEST_FRAMES, Frames, Layers, read_layers
 from manicap.probing.majority import MajorityClass
@@ -74,6 +74,9 @@ class Extraction:
 class PlayBench:
     """What encoders are measured on: the frames of a store, split, with their labels.
 
+    What is omitted is the store's own: of a game protocol `fixed`, annotation set `corrected` and gray frames, of an
+    environment `plain`, `recorded` and frames as they were recorded.
+
     Raises a `UserError` if the store is too small to split or has no variable to score.
     """
 
@@ -81,13 +84,14 @@ class PlayBench:
     def __init__(
         self,
         store: PlayStore,
-        protocol: str = "fixed",
-        annotation_set: str = "corrected",
+        protocol: str | None = None,
+        annotation_set: str | None = None,
         seed: Seed = 0,
-        view: View = GRAY,
+        view: View | None = None,
     ) -> None:
-        self.store, self.annotation_set, self.seed, self.view = store, annotation_set, seed, view
-        self.protocol = find_protocol(protocol)
+        self.annotation_set = annotation_set = annotation_set or store.usual.annotation_set
+        self.store, self.seed, self.view = store, seed, view or usual_view(store)
+        self.protocol = find_protocol(protocol or store.usual.protocol)
         self.splits = probe_splits(store, self.protocol, annotation_set, seed)
         self.parts = (self.splits.train, self.splits.val, self.splits.test)
         self.rows = np.concatenate([part.rows for part in self.parts])

@@ -5,6 +5,7 @@ from dataclasses import fields, is_dataclass
 from typing import Any, get_args
 
 from manicap.algorithms.base import PresetName
+from manicap.core.registry import could_be_plugin
 from manicap.domains.result import RunResult
 
 PRESETS: tuple[PresetName, ...] = get_args(PresetName)
@@ -38,9 +39,17 @@ def pretrain_command(result: RunResult) -> str:
 
 
 def evaluate_command(result: RunResult, run_dir: str) -> str:
-    """`manicap evaluate RUN ...`"""
+    """`manicap evaluate RUN ...`, with the plug-ins that the run uses, which the caller must name."""
     usual = result.domain.evaluation_type()
-    return shlex.join(("manicap", "evaluate", run_dir, *_different(result.evaluation_config, usual)))
+    named = [word for path in _plugins(result.config) for word in ("--plugin", path)]
+    return shlex.join(("manicap", "evaluate", run_dir, *_different(result.evaluation_config, usual), *named))
+
+
+def _plugins(config: Any) -> list[str]:
+    """Import paths among the values of a config and of nested ones."""
+    values = [getattr(config, field.name) for field in fields(config)]
+    nested = [path for value in values if is_dataclass(value) for path in _plugins(value)]
+    return [value for value in values if isinstance(value, str) and could_be_plugin(value)] + nested
 
 
 def _training(result: RunResult, preset: PresetName, hidden: tuple[str, ...] = ()) -> list[str]:

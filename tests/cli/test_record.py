@@ -1,6 +1,8 @@
 """`manicap record`: an environment or a file becomes a store, mistakes one sentence."""
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -30,6 +32,21 @@ def test_an_environment_is_recorded_with_all_that_the_flags_name(capsys, tmp_pat
     assert str(tmp_path / "environments" / WALK.replace(":", ".")) in out
     assert "50 x 60" in out
     assert "state variables: y (place), far (class)" in out
+
+
+def test_a_module_of_the_current_directory_is_found_and_hides_no_package(tmp_path):
+    # As the command is installed: unlike `python -m manicap`, its script does not have the current directory first.
+    script = "import sys; sys.path = [p for p in sys.path if p]; from manicap.cli.main import main; main(sys.argv[1:])"
+    command = [sys.executable, "-P", "-c", script]
+    (tmp_path / "my_world.py").write_text("from tests.environments.worlds import Walk as make\n")
+    (tmp_path / "zstandard.py").write_text("raise SystemExit('not this one')\n")
+    flags = ["--steps", "20", "--lanes", "2", "--data-dir", "data"]
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    for name, code, words in (("make", 0, "20 steps"), ("mak", 2, "unknown name 'mak'; did you mean 'make'?")):
+        named = [*command, "record", "--env", f"my_world:{name}", *flags]
+        found = subprocess.run(named, cwd=tmp_path, env=environment, capture_output=True, text=True)
+        assert found.returncode == code, found.stderr
+        assert words in found.stdout + found.stderr
 
 
 def test_a_file_is_imported_under_a_name(capsys, tmp_path):

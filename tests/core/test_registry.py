@@ -97,13 +97,18 @@ def test_what_is_no_path_of_a_thing_is_refused(name):
     assert allowed_plugins() == ()
 
 
+def test_a_plugin_is_named_and_not_given():
+    with pytest.raises(UserError, match="named by its import path, such as 'package.module:Name', got <function"):
+        allow_plugins([test_a_plugin_is_named_and_not_given])
+
+
 @pytest.mark.parametrize(
     ("path", "sentence"),
     [
         ("foreign_shapes:NO_SHAPE", "foreign_shapes:NO_SHAPE is not a shape: 3 is not a Shape"),
         ("foreign_shapes:Outer", "is not a shape: .* is not a Shape"),
-        ("foreign_shapes:Missing", "cannot import foreign_shapes:Missing: .*; is its package installed"),
-        ("no_such_package:Thing", "cannot import no_such_package:Thing: No module named 'no_such_package'"),
+        ("foreign_shapes:Outr", "cannot import foreign_shapes:Outr: unknown name 'Outr'; did you mean 'Outer'"),
+        ("no_such_package:Thing", "No module named 'no_such_package'; is its package installed"),
     ],
 )
 def test_what_is_no_such_thing_is_told(path, sentence, package, shapes):

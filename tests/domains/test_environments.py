@@ -97,6 +97,7 @@ def test_the_page_shows_colours_and_values_in_their_own_units(result, run_dir):
     assert "Walk: st-dim" in page
     assert '"variable":"speed"' in page
     assert "plain" in page
+    assert f"--probe-steps {PROBE_STEPS} --plugin {WALK}" in page  # the command that probes it again
 
 
 def test_a_coordinate_must_be_a_number_that_is_decoded(place):
@@ -112,13 +113,27 @@ def test_a_coordinate_must_be_a_number_that_is_decoded(place):
 
 
 def test_the_same_run_is_probed_diagnosed_and_compared_as_games_are(result, run_dir, place, capsys):
-    main(["evaluate", str(run_dir), "--probe", "knn", "--probe-steps", str(PROBE_STEPS), "--data-dir", str(place)])
-    assert "Walk: protocol plain" in capsys.readouterr().out
+    # As it was probed: ridge, on as many steps, with the same scores; only what is told differs.
+    main(["evaluate", str(run_dir), "--data-dir", str(place)])
+    assert str(result.evaluation) in capsys.readouterr().out
+    main(["evaluate", str(run_dir), "--probe", "knn", "--data-dir", str(place)])
+    out = capsys.readouterr().out
+    assert "Walk: protocol plain" in out
+    assert f"of a {PROBE_STEPS}-step store" in out
     found = manicap.diagnose(run_dir, data_dir=place, quiet=True, probe_steps=2000, windows=128, window_frames=2)
     assert found.measures["effective_rank"] > 0
     places = ["--probe-steps", str(PROBE_STEPS), "--data-dir", str(place)]
     main(["evaluate", str(run_dir), "--annotation-set", "play", "--probe", "discriminant", *places])
     assert "next_action" in capsys.readouterr().out
+
+
+def test_coordinates_are_only_drawn_and_do_not_forbid_a_comparison(result, run_dir, place, capsys):
+    # Two seeds, one of them with a variable drawn into the frames of its page.
+    evaluation = {"probe_steps": PROBE_STEPS, "coordinates": ("x:x:0:21",)}
+    told = {"runs_dir": place, "data_dir": place, "execution": QUIET}
+    [other] = manicap.run("st-dim", env=WALK, seeds=(1,), evaluation=evaluation, **told, **SMALL)
+    compared = manicap.compare(run_dir, place / other.config.run_name, data_dir=place, quiet=True)
+    assert "st-dim" in str(compared)
 
 
 @pytest.fixture(scope="module")

@@ -34,7 +34,8 @@ def test_cells_are_the_smallest_of_which_at_most_42_rows_and_40_columns_fit(size
     as_floats = pixels.picture(torch.from_numpy(frames.astype(np.float32) / 255))
     np.testing.assert_allclose(as_floats, expected, rtol=1e-4, atol=1e-4)
     assert pixels(torch.ones(3, 5)).shape == expected.shape
-    assert rows <= 42 and columns <= 40
+    assert rows <= 42
+    assert columns <= 40
 
 
 def test_it_draws_nothing_at_first_and_then_a_linear_map():

@@ -117,7 +117,19 @@ def test_frames_of_another_size_are_refused_in_one_sentence(shape, probed):
     assert "\n" not in str(error.value)
 
 
+def test_frames_that_are_no_tensor_or_not_scaled_are_refused(probed):
+    encoder = manicap.load(probed)
+    frames = torch.full((1, *encoder.input_shape), 200, dtype=torch.uint8)
+    torch.testing.assert_close(encoder(frames.float() / 255), encoder(frames))
+    with pytest.raises(manicap.UserError, match=r"floats must lie in \[0, 1\], got 200: give uint8 frames"):
+        encoder(frames.float())
+    with pytest.raises(manicap.UserError, match="takes a torch tensor, got ndarray"):
+        encoder(frames.numpy())
+
+
 def test_what_is_no_encoder_is_told(probed, tmp_path):
+    with pytest.raises(manicap.UserError, match="loaded from a directory or a hub's name, got 3"):
+        manicap.load(3)
     with pytest.raises(manicap.UserError, match=r"config\.toml is a file, not an encoder: give the directory"):
         manicap.load(probed / "config.toml")
     with pytest.raises(manicap.UserError, match="weights must be chosen or last, got 'first'"):

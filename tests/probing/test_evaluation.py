@@ -174,7 +174,12 @@ def test_mistakes_are_named(bench, options, message):
 )
 def test_mistakes_are_named_before_any_game_is_played(tmp_path, options, message):
     with pytest.raises(UserError, match=message):
-        evaluate(block_contrast, data_dir=tmp_path, quiet=True, **options)
+        evaluate(
+            block_contrast,
+            data_dir=tmp_path,
+            quiet=True,
+            **({} if "dataset" in options else {"game": "pong"}) | options,
+        )
     assert list(tmp_path.iterdir()) == []
 
 

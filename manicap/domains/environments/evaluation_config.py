@@ -1,7 +1,7 @@
 """How a run on an environment is probed."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 from manicap.algorithms.base import PresetName
 from manicap.core.ranges import PlaySteps
@@ -14,6 +14,8 @@ Labels = Literal["recorded", "play"]
 @dataclass(frozen=True)
 class EnvironmentEvaluationConfig(PlayEvaluationConfig):
     """How to probe an encoder."""
+
+    only_shown: ClassVar[tuple[str, ...]] = ("coordinates",)
 
     probe_steps: PlaySteps = 20_000
     """Steps of play for the probe: 70 % of the episodes for training, 10 % for validation, 20 % for testing. A store of
