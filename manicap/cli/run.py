@@ -147,7 +147,7 @@ def evaluate(
     runs = (run,) if beside is None else (run, beside)
     require_runs(runs)
     for path in runs:  # before anything is collected or encoded
-        check_job(read_run_config(path), [config])
+        check_job(read_run_config(path), [config], data_dir)
     evaluation = probe(run, config, data_dir, threads).evaluation
     if beside is not None:
         other = probe(beside, config, data_dir, threads)

@@ -155,7 +155,7 @@ class Domain(ABC, Generic[Config, Probing]):
 
     # Before training
 
-    def problems(self, config: Config, evaluation: Probing) -> list[str]:
+    def problems(self, config: Config, evaluation: Probing, data_dir: Path) -> list[str]:
         """Values that are valid one by one but not together; reported before hours of training."""
         return []
 

@@ -1,7 +1,7 @@
 """The part of a run's config that all domains share. `config.toml` holds everything that a result depends on."""
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Annotated, Any, Literal
@@ -12,6 +12,7 @@ from manicap.core.config import config_hash, from_dict
 from manicap.core.errors import UserError
 from manicap.core.ranges import BatchSize, Count, NonNegative, Positive, Range, Seed, component, shown
 from manicap.domains.base import find_domain
+from manicap.play.views import View
 
 ScheduleName = Literal["constant", "cosine"]
 
@@ -66,6 +67,11 @@ class RunConfig(Subject):
     def subject(self) -> str:
         """What the run learns from, in one word: the game or the dataset."""
         raise NotImplementedError
+
+    def view_of_input(self, input_shape: Sequence[int]) -> View | None:
+        """How frames were shown to an encoder that takes `[C, H, W]`; None for images."""
+        view = getattr(self, "view", None)
+        return view if isinstance(view, View) else None
 
     @property
     def full_subject(self) -> str:

@@ -2,12 +2,13 @@
 
 import json
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from sys import modules
 
 from manicap.core.config import to_dict
 from manicap.core.files import remove_scratch, sha256_file, write_json
-from manicap.environments.config import RecordConfig
+from manicap.environments.config import LOCAL, RecordConfig
 from manicap.environments.lane_worker import PARTS, finished_path
 from manicap.environments.layout import Survey
 
@@ -20,7 +21,10 @@ def building_path(final: Path) -> Path:
 
 
 def open_building(final: Path, config: RecordConfig, found: Survey) -> Path:
-    """The directory, empty unless the same recording was interrupted: same config, rows, versions and code."""
+    """The directory, empty unless the same recording was interrupted: same config, rows, versions and code.
+
+    It is always empty if a function has no import path: whether its code is the same is not known.
+    """
     directory = building_path(final)
     told = {
         "config": to_dict(config),
@@ -29,7 +33,7 @@ def open_building(final: Path, config: RecordConfig, found: Survey) -> Path:
         "code": _code_hashes(config),
     }
     job = json.loads(json.dumps(told))  # as it will be read back: lists instead of tuples
-    if directory.exists() and _read(directory / JOB) != job:
+    if directory.exists() and (_is_local(config) or _read(directory / JOB) != job):
         shutil.rmtree(directory)
     directory.mkdir(exist_ok=True)
     remove_scratch(directory)
@@ -60,10 +64,18 @@ def _is_part(path: Path) -> bool:
     return path.name == JOB or "-" in path.name
 
 
+def _is_local(config: RecordConfig) -> bool:
+    return any(name.startswith(LOCAL) for name in _functions(config))
+
+
+def _functions(config: RecordConfig) -> Iterator[str]:
+    return filter(None, (config.env, config.labels, config.policy))
+
+
 def _code_hashes(config: RecordConfig) -> dict[str, str]:
     """Hashes of the files of the functions that the config names; changes in what they import are not detected."""
     found = {}
-    for name in filter(None, (config.env, config.labels, config.policy)):
+    for name in _functions(config):
         module = modules.get(name.partition(":")[0])
         file = getattr(module, "__file__", None) if ":" in name else None
         if file is not None:

@@ -60,7 +60,7 @@ class Played:
     frames: str = "render"
     """What is stored: render, observation (an image), or observation.KEY of a dictionary."""
     colour: bool = True
-    """Store red, green and blue; with --no-colour gray only."""
+    """Store red, green and blue, if frames have them; with --no-colour gray only."""
     frame_size: tuple[FrameSide, FrameSide] | None = None
     """Height and width to which frames are resized, each pixel the mean of the area that it covers."""
     options: str = "{}"

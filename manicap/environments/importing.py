@@ -140,7 +140,7 @@ def _write_lane(
             labels = encoder.encode(_labels(source, row), f"at row {row}")
             action = 0 if actions is None else actions[row]
             reward = 0.0 if rewards is None else float(rewards[row])
-            files.add(frame, labels, Played(action, reward, CUT if row in last_rows else 0))
+            files.add(files.compress(frame), labels, Played(action, reward, CUT if row in last_rows else 0))
             if files.num_waiting == BLOCK_ROWS or row == source.num_frames - 1:
                 tracker.advance(files.flush())
         files.finish(starts, 0, encoder)
@@ -159,7 +159,7 @@ def _labels(source: Source, row: int) -> dict[str, Any]:
 def _check_lengths(source: Source) -> None:
     if not source.num_frames:
         raise UserError(f"{source.path} has no frames")
-    for name, array in {**source.arrays, **source.labels}.items():
+    for name, array in (*source.arrays.items(), *source.labels.items()):
         if array.ndim == 0 or len(array) != source.num_frames:
             rows = len(array) if array.ndim else "a single value, not"
             raise UserError(f"{source.path}: {name!r} has {rows} rows, and there are {source.num_frames} frames")

@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 DIRECTIONS = ("right", "down", "left", "up")
 OBSERVED: Mapping[str, Sequence[str]] = {
     "CartPoleEnv": ("cart_position", "cart_velocity", "pole_angle", "pole_velocity"),
@@ -12,17 +14,25 @@ OBSERVED: Mapping[str, Sequence[str]] = {
     "AcrobotEnv": ("angle_1_cos", "angle_1_sin", "angle_2_cos", "angle_2_sin", "velocity_1", "velocity_2"),
 }
 """Meaning of the entries of an observation, by the class of the environment."""
+NUM_ANGLES = {"PendulumEnv": 1, "AcrobotEnv": 2}
+"""Angles at the beginning of the state, each observed as its cosine and sine."""
 
 
-def known_labels(env: Any, observation: Any) -> dict[str, Any] | None:
-    """The labels of a step; None for an environment that is not known."""
+def known_labels(env: Any) -> dict[str, Any] | None:
+    """The labels of a step, from the state: wrappers may change observations. None for an unknown environment."""
     base = env.unwrapped
-    names = OBSERVED.get(type(base).__name__)
-    if names is not None and type(base).__module__.startswith("gymnasium."):
-        return {name: float(value) for name, value in zip(names, observation, strict=True)}
+    kind = type(base).__name__
+    if kind in OBSERVED and type(base).__module__.startswith("gymnasium."):
+        return dict(zip(OBSERVED[kind], _observed(base.state, NUM_ANGLES.get(kind, 0)), strict=True))
     if hasattr(base, "agent_pos") and hasattr(base, "agent_dir") and hasattr(base, "grid"):
         return minigrid_labels(base)
     return None
+
+
+def _observed(state: Any, num_angles: int) -> list[float]:
+    """The observation of classic control, in float32 as the environment rounds it."""
+    entries = [of(angle) for angle in state[:num_angles] for of in (np.cos, np.sin)]
+    return np.array([*entries, *state[num_angles:]], np.float32).tolist()
 
 
 def minigrid_labels(base: Any) -> dict[str, Any]:

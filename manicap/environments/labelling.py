@@ -76,7 +76,8 @@ class RecordedLabels:
         """True for real numbers, and for whole numbers whose range is too large to label value by value."""
         if column.kind == "class":
             return False
-        return column.type == "float" or int(np.ptp(self._table[column.name])) >= MOST_VALUES
+        values = self._table[column.name]
+        return column.type == "float" or int(values.max()) - int(values.min()) >= MOST_VALUES  # int64 could overflow
 
     def _counted(self, column: Column) -> NDArray[np.int64]:
         """Labels [N]."""

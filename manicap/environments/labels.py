@@ -81,7 +81,7 @@ class LabelReader:
         else:
             found = info.get("labels")
             if found is None and labels is None:
-                found = known_labels(env, observation)
+                found = known_labels(env)
                 if found is None:
                     return None
         if not isinstance(found, Mapping):
@@ -131,7 +131,7 @@ class LabelEncoder:
         found = {} if found is None else found
         if len(found) > len(self._columns):
             new = next(name for name in found if name not in {column.name for column in self._columns})
-            raise UserError(f"the label {new!r} is new {place}: every step must have the same labels")
+            raise UserError(f"the label {new!r} is new {place}: every step must have the same labels, reset() included")
         return tuple(self._value(column, found, place) for column in self._columns)
 
     def _value(self, column: Column, found: Mapping[str, Any], place: str) -> float:

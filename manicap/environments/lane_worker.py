@@ -11,7 +11,6 @@ import signal
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -51,9 +50,10 @@ def play_lane(
                     f"the frame of {config.env} is {list(frame.shape)} {place}, and was {list(layout.frame_shape)} at"
                     " the first step: give one size for all (frame_size, --frame-size 84 84)"
                 )
-            labels = encoder.encode(player.labels(), place) if layout.columns else ()
+            compressed = files.compress(frame)  # the environment may draw the next frame into the same array
+            labels = encoder.encode(player.labels(), place)
             played = player.play() if row < num_steps - 1 else nothing
-            files.add(frame, labels, played)
+            files.add(compressed, labels, played)
             if played.ended and played is not nothing:
                 starts.append(row + 1)
             if files.num_waiting == BLOCK_ROWS or row == num_steps - 1:
@@ -71,14 +71,14 @@ class LaneFiles(contextlib.ExitStack):
         for path in paths:
             path.unlink(missing_ok=True)  # the worker of a killed recorder may still write to a file of this name
         self._files = [self.enter_context(path.open("wb")) for path in paths]
-        self._compress, self._offset, self.num_waiting = compressor(), 0, 0
+        self.compress, self._offset, self.num_waiting = compressor(), 0, 0
         action = np.dtype((layout.action_type or "<i8", layout.action_shape))
         self._steps = np.empty(BLOCK_ROWS, STEP)
         self._actions = np.zeros(BLOCK_ROWS, action)
         self._labels = np.empty(BLOCK_ROWS, layout.label_dtype)
 
-    def add(self, frame: Any, labels: tuple[float, ...], played: Played) -> None:
-        row, compressed = self.num_waiting, self._compress(frame)
+    def add(self, compressed: bytes, labels: tuple[float, ...], played: Played) -> None:
+        row = self.num_waiting
         self._files[0].write(compressed)
         self._steps[row] = (self._offset, len(compressed), played.reward, played.ended)
         self._actions[row] = np.ravel(played.action) if self._actions.ndim > 1 else played.action

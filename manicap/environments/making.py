@@ -1,5 +1,6 @@
 """Make an environment by its name, and seed it by lane."""
 
+import contextlib
 import difflib
 import inspect
 from collections.abc import Callable, Mapping
@@ -73,7 +74,7 @@ def make_environment(config: RecordConfig, own: OwnFunctions) -> Environment:
         if maker is None:
             made: Any = _make_registered(config.env, keywords)
         else:
-            made = maker(**(keywords if _takes(maker, "render_mode") else config.keywords))
+            made = _made(maker, keywords, config.keywords)
     if not isinstance(made, gymnasium.Env):
         raise UserError(f"{config.env} made a {type(made).__name__}, which is not a gymnasium.Env")
     if config.frames == "render" and made.render_mode != "rgb_array":
@@ -158,8 +159,24 @@ def _unknown(name: str) -> UserError:
     )
 
 
-def _takes(function: Callable[..., Any], keyword: str) -> bool:
+def _made(maker: Callable[..., Any], keywords: Mapping[str, Any], given: Mapping[str, Any]) -> Any:
+    """What a function makes of the keywords if it names `render_mode`, else of the user's own.
+
+    A function of any keywords (`**options`) may pass a render mode on, or give one itself: it is asked for one if what
+    it made has none.
+    """
     try:
-        return keyword in inspect.signature(function).parameters
+        parameters = inspect.signature(maker).parameters
     except (TypeError, ValueError):
-        return False
+        return maker(**given)
+    if "render_mode" in parameters:
+        return maker(**keywords)
+    made = maker(**given)
+    takes_any = any(each.kind is inspect.Parameter.VAR_KEYWORD for each in parameters.values())
+    if keywords == given or not takes_any or not isinstance(made, gymnasium.Env) or made.render_mode is not None:
+        return made
+    with contextlib.suppress(TypeError):  # it need not pass every keyword on
+        rendering = maker(**keywords)
+        made.close()
+        return rendering
+    return made

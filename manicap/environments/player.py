@@ -46,13 +46,13 @@ class Player:
         with contextlib.ExitStack() as stack:
             stack.callback(random.setstate, random.getstate())
             stack.callback(np.random.set_state, np.random.get_state())  # noqa: NPY002
-            random.seed(lane_seed(config, lane, "global"))  # for environments that draw from the global generators
-            np.random.seed(lane_seed(config, lane, "global"))  # noqa: NPY002
+            self._seed_globals("making")
             self.env = make_environment(config, self._own)
             stack.push(self._close)
             self._labels = LabelReader(config, self._own)
             self.env.action_space.seed(lane_seed(config, lane, "actions"))
             self._policy = make_policy(config, self.env, lane, self._own)
+            self._seed_globals("global")  # again: what was imported, made and loaded may have seeded them too
             self._reset(lane_seed(config, lane, "environment"))
             self._stack = stack.pop_all()
         return self
@@ -65,6 +65,12 @@ class Player:
             users_code(f"close() of {self._config.env}", self.place) if kind is None else contextlib.suppress(Exception)
         ):
             self.env.close()
+
+    def _seed_globals(self, stream: str) -> None:
+        """For environments that draw from the global generators."""
+        seed = lane_seed(self._config, self._lane, stream)
+        random.seed(seed)
+        np.random.seed(seed)  # noqa: NPY002
 
     @property
     def place(self) -> str:

@@ -93,6 +93,7 @@ def _agent(path: Path) -> Policy:
     """A Stable-Baselines3 model. The file does not name its algorithm, but its settings identify it."""
     try:
         import stable_baselines3
+        import torch
     except ImportError as error:
         raise UserError(f"the policy {path} needs Stable-Baselines3: pip install 'manicap[rl]' ({error})") from None
     try:
@@ -101,6 +102,7 @@ def _agent(path: Path) -> Policy:
     except (OSError, KeyError, ValueError, zipfile.BadZipFile) as error:
         raise UserError(f"{path} is not a model of Stable-Baselines3: {reason(error)}") from None
     algorithm = next((name for name, key in ALGORITHMS.items() if key in settings), "A2C")
-    with users_code(f"the policy {path}", f"to be loaded as {algorithm}"):
+    seeded = range(torch.cuda.device_count()) if torch.cuda.is_initialized() else ()
+    with users_code(f"the policy {path}", f"to be loaded as {algorithm}"), torch.random.fork_rng(seeded):
         model = getattr(stable_baselines3, algorithm).load(path, device="cpu")
     return lambda observation: model.predict(observation, deterministic=True)[0]

@@ -25,7 +25,7 @@ from manicap.core.paths import DATA_DIR
 from manicap.core.progress import Tracker
 from manicap.core.registry import allow_plugins, allowed_plugins
 from manicap.environments.building import is_finished, open_building, remove_parts
-from manicap.environments.config import RecordConfig, on_disk, store_path, with_file_hash
+from manicap.environments.config import LOCAL, RecordConfig, on_disk, store_path, with_file_hash
 from manicap.environments.integrity import open_environment_store
 from manicap.environments.joining import join_lanes
 from manicap.environments.lane_worker import play_lane
@@ -70,7 +70,8 @@ def record(
             it exists; the labels of MiniGrid and of gymnasium's classic control are known.
         policy: `random`, a function from an observation to an action, `actions:FILE.npy`, or `sb3:FILE.zip`.
         name: For functions that other processes cannot import (lambdas, functions of a script): the store is kept
-            under this name, and recorded by this process alone.
+            under this name, and recorded by this process alone. If it is interrupted, it begins again: whether the
+            functions are the same is not known.
         data_dir: Where stores are kept.
         workers: Number of processes that play; one per core if omitted, 0 to play in this process, for a debugger.
         quiet: Show no progress.
@@ -85,7 +86,7 @@ def record(
         raise UserError("env must be a function that makes the environment, not an environment: every lane has its own")
     given = {"env": env, "labels": labels, "policy": policy}
     names, own = named(given, name)
-    allow_plugins(filter(None, names.values()))
+    allow_plugins(each for each in names.values() if each is not None and not each.startswith(LOCAL))
     config = RecordConfig(**names, **settings)
     return record_store(config, data_dir, workers, quiet, own)
 

@@ -6,14 +6,17 @@
     actions     int [N] or float [N, A], optional       in a folder: the column `action`
     rewards     float [N], optional                     in a folder: the column `reward`
 
-Frames are read one after the other, so memory does not grow with their number. Nothing is unpickled.
+Frames are read one after the other, so memory does not grow with their number. Other arrays are not read. Nothing is
+unpickled.
 """
 
 import csv
 import hashlib
 import zipfile
+import zlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +29,11 @@ from manicap.core.files import sha256_file
 from manicap.core.reading import reason
 
 GROUP, PREFIX = "labels/", "label_"
+ARRAYS = ("episode", "actions", "rewards")
 ENDINGS = (".npz", ".h5", ".hdf5")
 CHUNK_ROWS = 128
+DAMAGE = (OSError, RuntimeError, KeyError, zipfile.BadZipFile, zlib.error, *NOT_AN_ARRAY)
+"""What reading a damaged file raises."""
 TRUTH = {"true": True, "false": False}
 
 
@@ -50,11 +56,24 @@ def open_source(path: Path) -> Source:
         raise UserError(f"{path} is neither a folder nor ends in {', '.join(ENDINGS)}")
     if not path.is_file():
         raise UserError(f"there is no file {path}")
+    with _readable(path):
+        source = _open_npz(path) if path.suffix.lower() == ".npz" else _open_hdf5(path)
+
+    def read_frames() -> Iterator[NDArray[Any]]:
+        with _readable(path):
+            yield from source.read_frames()
+
+    return replace(source, read_frames=read_frames)
+
+
+@contextmanager
+def _readable(path: Path) -> Iterator[None]:
+    """Reports damage, which may show at any row, in one sentence."""
     try:
-        return _open_npz(path) if path.suffix.lower() == ".npz" else _open_hdf5(path)
-    except (OSError, zipfile.BadZipFile, *NOT_AN_ARRAY) as error:
-        if isinstance(error, UserError):
-            raise
+        yield
+    except UserError:
+        raise
+    except DAMAGE as error:
         raise UserError(f"cannot read {path}: {reason(error)}") from None
 
 
@@ -73,7 +92,7 @@ def _open_npz(path: Path) -> Source:
         names = [name for name in archive.files if name != "frames"]
         if "frames" not in archive.files:
             raise UserError(f"{path} has no array 'frames'; it has: {', '.join(names) or 'nothing'}")
-        arrays = {name: archive[name] for name in names}
+        arrays = {name: archive[name] for name in filter(_is_used, names)}
     with zipfile.ZipFile(path) as archive, archive.open("frames.npy") as member:
         shape, in_columns, _ = _header(member)
     if not shape:
@@ -90,7 +109,7 @@ def _open_npz(path: Path) -> Source:
             for _ in range(shape[0]):
                 yield np.frombuffer(member.read(size), dtype).reshape(frame_shape)
 
-    return Source(path, shape[0], read_frames, *_sorted(arrays))
+    return Source(path, shape[0], read_frames, *_sorted(arrays, path))
 
 
 def _header(member: Any) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
@@ -108,16 +127,19 @@ def _open_hdf5(path: Path) -> Source:
         import h5py
     except ImportError as error:
         raise UserError(f"{path} needs h5py: pip install 'manicap[hdf5]' ({error})") from None
-    found: dict[str, NDArray[Any]] = {}
+    names, found = list[str](), dict[str, NDArray[Any]]()
 
     def add(name: str, item: Any) -> None:
-        if isinstance(item, h5py.Dataset) and name != "frames":
+        if not isinstance(item, h5py.Dataset):
+            return
+        names.append(name)
+        if _is_used(name):
             found[name] = item.asstr()[()] if h5py.check_string_dtype(item.dtype) else item[()]
 
     with h5py.File(path, "r") as file:
         file.visititems(add)
         if not isinstance(file.get("frames"), h5py.Dataset) or not file["frames"].ndim:
-            raise UserError(f"{path} has no dataset 'frames'; it has: {', '.join(found) or 'nothing'}")
+            raise UserError(f"{path} has no dataset 'frames' of rows; it has: {', '.join(names) or 'nothing'}")
         num_frames = len(file["frames"])
 
     def read_frames() -> Iterator[NDArray[Any]]:
@@ -125,17 +147,22 @@ def _open_hdf5(path: Path) -> Source:
             for start in range(0, num_frames, CHUNK_ROWS):
                 yield from file["frames"][start : start + CHUNK_ROWS]
 
-    return Source(path, num_frames, read_frames, *_sorted(found))
+    return Source(path, num_frames, read_frames, *_sorted(found, path))
 
 
-def _sorted(found: dict[str, NDArray[Any]]) -> tuple[dict[str, NDArray[Any]], dict[str, NDArray[Any]]]:
+def _is_used(name: str) -> bool:
+    return name in ARRAYS or name.startswith((GROUP, PREFIX))
+
+
+def _sorted(found: dict[str, NDArray[Any]], path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, NDArray[Any]]]:
     """Other arrays, and labels by their own names."""
-    labels = {
-        name.removeprefix(GROUP).removeprefix(PREFIX): array
-        for name, array in found.items()
-        if name.startswith((GROUP, PREFIX))
-    }
-    return {name: found[name] for name in ("episode", "actions", "rewards") if name in found}, labels
+    given = dict[str, str]()
+    for name in found:
+        own = name.removeprefix(GROUP).removeprefix(PREFIX)
+        if name not in ARRAYS and given.setdefault(own, name) != name:
+            raise UserError(f"{path} has the label {own!r} twice, as {given[own]} and as {name}: remove one")
+    labels = {own: found[name] for own, name in given.items()}
+    return {name: found[name] for name in ARRAYS if name in found}, labels
 
 
 def _open_folder(path: Path) -> Source:

@@ -46,9 +46,9 @@ def run_job(
     """
     domain = find_domain(config.domain)
     companions = () if options is None else domain.companions(config, evaluation, options)
-    check_job(config, [evaluation])
+    check_job(config, [evaluation], data_dir)
     for other in companions:
-        check_job(other.config or config, [other.evaluation])
+        check_job(other.config or config, [other.evaluation], data_dir)
     run_dirs = []
     for seed in dict.fromkeys(seeds):
         with opened_once():

@@ -114,7 +114,7 @@ class EncoderCard:
 
 def training_card(description: Mapping[str, Any], config: RunConfig | None) -> EncoderCard:
     """The card of a run before it is probed, from `encoder.json` and the run's config."""
-    identity, view = description["identity"], getattr(config, "view", None)
+    identity = description["identity"]
     return EncoderCard(
         method=description["method"],
         domain=description["domain"],
@@ -123,7 +123,7 @@ def training_card(description: Mapping[str, Any], config: RunConfig | None) -> E
         epochs=description["epochs"],
         weights=description["weights"],
         seed=None if config is None else config.seed,
-        view=view if isinstance(view, View) else None,
+        view=None if config is None else config.view_of_input(description["input_shape"]),
         versions={name: str(identity[name]) for name in ("torch",) if name in identity},
     )
 

@@ -1,6 +1,10 @@
 """The whole job on an environment of the user's own: recorded, trained, probed, shown; and on a store of its frames."""
 
+import os
 import re
+import shutil
+import subprocess
+import sys
 from dataclasses import fields
 
 import numpy as np
@@ -132,9 +136,94 @@ def test_coordinates_are_only_drawn_and_do_not_forbid_a_comparison(result, run_d
     assert "st-dim" in str(compared)
 
 
-def test_an_encoder_is_loaded_for_frames_of_the_environment(run_dir):
-    encoder = manicap.load(run_dir)
-    assert encoder(torch.zeros(2, 3, 48, 64, dtype=torch.uint8)).shape == (2, 8)
+@pytest.fixture(scope="module")
+def orphan(tmp_path_factory):
+    """The directory of a run, in a folder with its frames: its environment cannot be imported any more."""
+    place = tmp_path_factory.mktemp("gone")
+    module = place / "gone_world.py"
+    module.write_text("from tests.environments.worlds import Walk\n\n\nclass Gone(Walk):\n    pass\n")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(place)
+        [found] = manicap.run(
+            "random-cnn",
+            env="gone_world:Gone",
+            stack=2,
+            collect_steps=600,
+            lanes=4,
+            runs_dir=place,
+            data_dir=place,
+            execution=QUIET,
+            evaluation={"probe_steps": 2000, "probe": "discriminant"},
+        )
+    module.unlink()
+    return place / found.config.run_name
+
+
+def in_a_new_process(*lines):
+    code = "\n".join(["import sys", "import manicap", *lines, "assert 'gone_world' not in sys.modules"])
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    return subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
+
+
+def test_an_encoder_is_loaded_without_its_environment(orphan):
+    found = in_a_new_process(
+        f"encoder = manicap.load({str(orphan)!r})",
+        "import torch",
+        "print(len(encoder(torch.zeros(2, 6, 48, 64, dtype=torch.uint8))), encoder.card.subject, encoder.card.view)",
+    )
+    assert found.stdout == "2 Gone colour, 2 frames, 48 x 64\n", found.stderr
+
+
+def test_a_run_is_probed_diagnosed_and_shown_without_its_environment_if_its_frames_are_there(orphan):
+    place = str(orphan.parent)
+    probing = ["evaluate", str(orphan), "--probe", "knn", "--width", "8", "--coordinates", "x:x:0:10"]
+    found = in_a_new_process(
+        "from pathlib import Path",
+        "from manicap.cli.main import main",
+        "from manicap.report.pages import write_page",
+        f"main({[*probing, '--probe-steps', '2000', '--data-dir', place]})",
+        f"manicap.diagnose({str(orphan)!r}, data_dir={place!r}, probe_steps=2000, windows=128, window_frames=2)",
+        f"print(write_page(Path({str(orphan)!r}), Path({place!r})))",
+        "try:",  # frames that are not there are the environment's to give
+        f"    manicap.diagnose({str(orphan)!r}, data_dir={place!r}, probe_steps=3000)",
+        "except ValueError as error:",
+        "    print(error)",
+    )
+    assert "Gone: protocol plain" in found.stdout, found.stderr
+    *_, page, refusal = found.stdout.splitlines()
+    assert page == str(orphan / "report.html")
+    assert refusal.startswith("the environment gone_world:Gone is not part of manicap")
+
+
+@pytest.mark.parametrize("planes", [0, 1])
+def test_gray_frames_are_seen_in_gray(planes, tmp_path):
+    [found] = manicap.run(
+        "random-cnn",
+        env="tests.environments.worlds:Gray",
+        options=f'{{"planes": {planes}}}',
+        stack=2,
+        collect_steps=300,
+        lanes=2,
+        runs_dir=tmp_path,
+        data_dir=tmp_path,
+        execution=QUIET,
+        evaluation={"probe_steps": 300, "probe": "discriminant"},
+    )
+    assert found.evaluation.view == "gray, 2 frames, 48 x 64"
+    encoder = manicap.load(tmp_path / found.config.run_name)
+    assert str(encoder.card.view) == "gray, 2 frames, 48 x 64"
+    assert len(encoder(torch.zeros(3, 2, 48, 64, dtype=torch.uint8))) == 3
+
+
+def test_a_store_of_gray_frames_is_learned_from(tmp_path):
+    frames = np.random.default_rng(0).integers(0, 256, (240, 48, 48), np.uint8)
+    np.savez(tmp_path / "play.npz", frames=frames, episode=np.arange(240) // 24)
+    store = manicap.record_from(tmp_path / "play.npz", "gray", data_dir=tmp_path, quiet=True)
+    run = manicap.pretrain(store, runs_dir=tmp_path, data_dir=tmp_path, execution=QUIET, **SMALL)
+    shutil.rmtree(store.path)  # its encoder does not need it
+    encoder = manicap.load(run)
+    assert encoder.input_shape == (1, 48, 48)
+    assert str(encoder.card.view) == "gray, 48 x 48"
 
 
 def test_a_store_of_ones_own_is_divided_and_not_recorded_again(place):
@@ -224,6 +313,15 @@ def test_supervised_refuses_more_values_than_it_has_classes(place):
             execution=QUIET,
             **SMALL,
         )
+
+
+def test_supervised_refuses_labels_that_do_not_vary(tmp_path):
+    """A lamp that is always lit has an entropy of 0."""
+    frames = np.random.default_rng(0).integers(0, 256, (60, 48, 48, 3), np.uint8)
+    np.savez(tmp_path / "play.npz", frames=frames, episode=np.arange(60) // 10, label_lit=np.ones(60, bool))
+    store = manicap.record_from(tmp_path / "play.npz", "lamp", data_dir=tmp_path, quiet=True)
+    with pytest.raises(UserError, match=r"no variable of recorded varies enough .* for supervised \(.* nats: lit\)"):
+        manicap.pretrain(store, method="supervised", runs_dir=tmp_path, data_dir=tmp_path, execution=QUIET)
 
 
 def test_an_environment_without_labels_is_refused_before_it_is_recorded(tmp_path):

@@ -1,5 +1,7 @@
+import numpy as np
 import pytest
 
+from manicap.core.seeding import stream_seed
 from manicap.environments.recording import record
 
 WORLDS = "tests.environments.worlds"
@@ -25,3 +27,9 @@ def stores(tmp_path):
 def content(store):
     """Bytes by name."""
     return {path.name: path.read_bytes() for path in sorted(store.path.iterdir()) if not path.name.startswith(".")}
+
+
+def shades_by_hand(lanes, steps):
+    """[lanes, steps] of `Shades`: the first numbers of each lane's own generator."""
+    seeds = [stream_seed(0, "record", "global", "pretrain", lane) % 2**31 for lane in range(lanes)]
+    return [np.random.RandomState(seed).randint(256, size=steps).tolist() for seed in seeds]

@@ -23,8 +23,10 @@ BAD = {
     "OtherType": r"the label 'x' is 2 of type int in lane 0 at step 4, and was of type float at the first step",
     "OtherName": r"the label 'z' is new in lane 0 at step 3: every step must have the same labels",
     "Forgetful": r"the label 'door' is missing in lane 0 at step 6: every step must have the same labels",
+    "Late": r"the label 'x' is new in lane 0 at step 1: every step must have the same labels, reset\(\) included",
     "Listing": r"the label 'x' is \[1, 2\] \(list\) in lane 0 at step 0: it must be a bool, an int, a float or a str",
     "make_walk_for_people": r"renders human: make it with render_mode='rgb_array', or take frames from the observation",
+    "make_blind": r"renders nothing: make it with render_mode='rgb_array', or take frames from the observation",
     "not_an_environment": r"made a int, which is not a gymnasium.Env",
     "nowhere": r"cannot import tests.environments.worlds:nowhere",
     "DOORS": r"is not a function that makes an environment",
@@ -54,6 +56,18 @@ def test_more_classes_than_a_probe_can_tell_apart(record_here, tmp_path, monkeyp
         record_here("ManyClasses")
     with pytest.raises(UserError, match=r"'x' has more than .* mark it as a number \(label_kinds 'x:number'\)"):
         record_here("Walk", label_kinds=("x:class",), steps=600)
+    assert stores(tmp_path) == []
+
+
+def test_labels_that_begin_later_than_the_survey_are_not_lost(record_here, tmp_path):
+    # The survey plays 16 steps without labels; the lane itself meets the first ones.
+    class Waking(worlds.Endless):
+        def step(self, action):
+            observation, reward, terminated, truncated, info = super().step(action)
+            return observation, reward, terminated, truncated, {"labels": {"x": 1}} if self.time == 20 else info
+
+    with pytest.raises(UserError, match=r"the label 'x' is new in lane 0 at step 20: every step must have the same"):
+        record_here(lambda: Waking("rgb_array"), name="waking", lanes=1)
     assert stores(tmp_path) == []
 
 

@@ -1,6 +1,7 @@
 """Frames recorded elsewhere become one store, whatever file they came in; bad files are refused in one sentence."""
 
 import csv
+import zipfile
 
 import numpy as np
 import pytest
@@ -175,6 +176,47 @@ def test_nothing_is_unpickled(import_here, tmp_path):
         np.savez(tmp_path / "trap.npz", **{**arrays(), name: trap}, allow_pickle=True)
         with pytest.raises(UserError, match="Object arrays cannot be loaded|are Python objects, which are not loaded"):
             import_here(tmp_path / "trap.npz")
+
+
+@pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
+@pytest.mark.parametrize("name", ["frames", "label_x"])
+def test_a_file_damaged_on_the_way_is_refused_in_one_sentence(import_here, tmp_path, save, name):
+    path = tmp_path / "play.npz"
+    save(path, **arrays())
+    content = bytearray(path.read_bytes())
+    with zipfile.ZipFile(path) as archive:
+        entry = archive.getinfo(f"{name}.npy")
+    place = entry.header_offset + 30 + len(entry.filename) + entry.compress_size // 2
+    content[place : place + 8] = bytes(255 - byte for byte in content[place : place + 8])
+    path.write_bytes(content)
+    with pytest.raises(UserError, match=r"cannot read .*play.npz: ") as raised:
+        import_here(path)
+    assert "\n" not in str(raised.value)
+    assert stores(tmp_path) == []
+
+
+def test_what_is_not_used_is_not_loaded(import_here, tmp_path):
+    # Objects are refused when they are loaded; 150 rows of 2^50 numbers fit into no memory.
+    plain = import_here(write_npz(tmp_path / "play.npz"))
+    np.savez(tmp_path / "more.npz", **arrays(), about=np.array([{"by": "me"}], object), allow_pickle=True)
+    assert import_here(tmp_path / "more.npz").frames[:].tolist() == plain.frames[:].tolist()
+    path = write_hdf5(tmp_path / "more.h5", arrays())
+    with pytest.importorskip("h5py").File(path, "a") as file:
+        file.create_dataset("depth", (N, 2**50), "f4")
+        file.create_dataset("camera/frames", (N, 2**50), "f4")
+    assert import_here(path).frames[:].tolist() == plain.frames[:].tolist()
+
+
+def test_a_label_under_two_names_is_refused(import_here, tmp_path):
+    path = write_npz(tmp_path / "play.npz", **{"labels/x": np.zeros(N)})
+    with pytest.raises(UserError, match=r"play.npz has the label 'x' twice, as label_x and as labels/x: remove one"):
+        import_here(path)
+
+
+def test_a_label_named_like_an_array_does_not_hide_its_length(import_here, tmp_path):
+    path = write_npz(tmp_path / "play.npz", rewards=np.zeros(9), label_rewards=np.zeros(N))
+    with pytest.raises(UserError, match=r"'rewards' has 9 rows, and there are 150 frames"):
+        import_here(path)
 
 
 def test_files_that_are_no_recordings(import_here, tmp_path):

@@ -70,6 +70,15 @@ def test_whole_numbers_of_a_wide_range_are_binned_as_real_ones_are():
     assert narrow.labels(np.arange(2))["time"].tolist() == [0, 4095]
 
 
+def test_whole_numbers_further_apart_than_an_int64_holds_are_binned():
+    # Their range, 3 * 2^62, is more than 2^63 - 1.
+    values = [-3 * 2**61, 3 * 2**61] * 10
+    table = np.array([(value,) for value in values], [("id", "<i8")])
+    labels = RecordedLabels((Column("id", "int", "number"),), table, np.array([(0, 0, 20)], EPISODE))
+    assert labels.labels(np.arange(20))["id"].tolist() == [0, 1] * 10
+    assert labels.values(np.array([0, 1]), ["id"]).tolist() == [[-3.0 * 2**61], [3.0 * 2**61]]
+
+
 def test_names_of_classes(recorded):
     assert recorded.class_names("door") == ("ajar", "open", "shut")
     assert recorded.class_names("lit") == ("False", "True")

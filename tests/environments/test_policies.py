@@ -10,6 +10,8 @@ from manicap.core.errors import UserError
 from manicap.core.registry import allow_plugins
 from manicap.environments.config import RecordConfig
 from manicap.environments.recording import record_store
+from tests.environments.conftest import shades_by_hand
+from tests.environments.worlds import Shades
 
 AGENTS = {
     "PPO": ("CartPole-v1", {"n_steps": 16, "batch_size": 16}),
@@ -49,6 +51,19 @@ def test_an_agent_plays_as_it_predicts(name, agents, record_here):
     # The recorded state of these environments is the observation, and its first row follows a reset.
     expected = [agent.predict(row.astype(np.float32), deterministic=True)[0] for row in labels[:-1]]
     np.testing.assert_allclose(store.actions[:-1], np.stack(expected), rtol=1e-5, atol=1e-6)
+
+
+def test_an_agent_leaves_the_generators_of_lanes_and_of_the_caller_alone(record_here, tmp_path):
+    # To load an agent with a seed sets the global generators of Python, NumPy and torch.
+    torch, stable_baselines3 = pytest.importorskip("torch"), pytest.importorskip("stable_baselines3")
+    agent = stable_baselines3.PPO("MlpPolicy", Shades(), seed=0, n_steps=8, batch_size=8, device="cpu")
+    agent.save(tmp_path / "agent")
+    torch.manual_seed(5)
+    expected = torch.rand(3)
+    torch.manual_seed(5)
+    store = record_here("Shades", policy=f"sb3:{tmp_path / 'agent.zip'}", steps=12, lanes=3)
+    assert torch.equal(torch.rand(3), expected)
+    assert store.frames[:][:, 0, 0].reshape(3, 4).tolist() == shades_by_hand(3, 4)
 
 
 def test_what_is_no_agent_is_told(record_here, tmp_path):

@@ -1,5 +1,6 @@
 """A store holds what its environment showed, lane by lane, however many processes recorded it."""
 
+import functools
 import os
 import shutil
 import subprocess
@@ -20,7 +21,7 @@ from manicap.environments.layout import survey
 from manicap.environments.making import OwnFunctions
 from manicap.environments.recording import record
 from tests.environments import worlds
-from tests.environments.conftest import WORLDS, content, stores
+from tests.environments.conftest import WORLDS, content, shades_by_hand, stores
 
 
 def play_by_hand(env, seed, purpose, lane, steps, policy=None, limit=1000):
@@ -71,6 +72,14 @@ def test_a_store_holds_what_its_lanes_play(record_here):
     assert sorted(names) == list(names)
     assert store.actions.min() == 0
     assert set(store.actions) == {0, 1, 2, 3, 4}
+
+
+@pytest.mark.parametrize("frames", ["render", "observation"])
+def test_a_frame_is_that_of_its_labels_if_the_environment_draws_into_one_array(record_here, frames):
+    store = record_here("Canvas", frames=frames, steps=22, lanes=2)
+    time = np.tile([0, 1, 2, 3, 4, 0, 1, 2, 3, 4, 0], 2)  # 11 steps per lane, 5 per episode
+    assert store.given_labels(store.rows)["time"].tolist() == time.tolist()
+    np.testing.assert_array_equal(store.colour_frames(store.rows)[:, 7, 9], np.repeat(10 * time[:, None], 3, 1))
 
 
 def test_the_bytes_do_not_depend_on_the_number_of_workers(record_here, tmp_path):
@@ -173,12 +182,41 @@ def test_a_closure_is_recorded_by_this_process_under_a_name(record_here):
     np.testing.assert_array_equal(store.frames[:], same.frames[:])
 
 
+@pytest.mark.parametrize("name", ["3d-maze", "my maze", "Straße (2)"])
+def test_a_name_that_could_be_no_module_is_accepted(record_here, name):
+    store = record_here(lambda: worlds.Walk("rgb_array"), name=name, steps=8, lanes=1)
+    assert store.subject == name
+    assert record_here(lambda: worlds.Walk("rgb_array"), name=name, steps=8, lanes=1).path == store.path
+
+
+def with_any_options(**options):
+    return worlds.Walk(**options)
+
+
+def test_a_maker_with_any_keywords_is_asked_to_render_if_it_does_not_by_itself(record_here):
+    # `make_walk` gives the render mode itself, and would not accept it.
+    first = record_here("Walk", options='{"height": 50}').frames[:]
+    makers = {"any": with_any_options, "partial": functools.partial(worlds.Walk, height=50), "own": worlds.make_walk}
+    for name, maker in makers.items():
+        own = {"name": name} if name == "partial" else {}
+        found = record_here(maker, options="{}" if own else '{"height": 50}', **own)
+        np.testing.assert_array_equal(found.frames[:], first)
+    pytest.importorskip("pygame")
+    cartpole = functools.partial(gymnasium.make, "CartPole-v1")
+    assert len(record_here(cartpole, name="cartpole", steps=8, lanes=1, frame_size=(48, 48))) == 8
+
+
 def test_the_callers_random_numbers_are_left_alone(record_here):
     np.random.seed(3)  # noqa: NPY002
     expected = np.random.random()  # noqa: NPY002
     np.random.seed(3)  # noqa: NPY002
     record_here("Walk")
     assert np.random.random() == expected  # noqa: NPY002
+
+
+def test_lanes_differ_even_if_the_environment_seeds_the_global_generators_when_it_is_made(record_here):
+    store = record_here("Shades", steps=12, lanes=3)
+    assert store.frames[:][:, 0, 0].reshape(3, 4).tolist() == shades_by_hand(3, 4)
 
 
 def test_a_recording_killed_in_the_middle_resumes_to_the_same_bytes(record_here, tmp_path):
@@ -233,6 +271,27 @@ def test_what_was_interrupted_with_other_code_is_not_resumed(record_here, tmp_pa
         with pytest.raises(KeyboardInterrupt):
             record_here("my_world:make", workers=1)
     assert held == [["job.json"], ["finished-0.json", "job.json"], ["job.json"]]
+
+
+def test_what_was_interrupted_is_not_resumed_if_its_code_cannot_be_compared(record_here):
+    def interrupt(config, layout, lane, *rest):
+        if lane == 1:
+            raise KeyboardInterrupt
+        play_lane(config, layout, lane, *rest)
+
+    def record_shade(shade):
+        def make():
+            env = worlds.Endless("rgb_array")
+            env.render = lambda: np.full((48, 64, 3), shade, np.uint8)
+            return env
+
+        return record_here(make, name="mine", steps=8, lanes=2)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(recording, "play_lane", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            record_shade(10)
+    assert np.unique(record_shade(200).frames[:]).tolist() == [200]
 
 
 def test_open_by_path(record_here):

@@ -84,6 +84,55 @@ class Endless(Silent):
         return self._observation(), 0, False, False, {}
 
 
+class Gray(Walk):
+    """Frames [H, W], or [H, W, 1]."""
+
+    def __init__(self, render_mode=None, planes=0):
+        super().__init__(render_mode)
+        self.planes = planes
+
+    def render(self):
+        image = super().render()[..., 0]
+        return image[..., None] if self.planes else image
+
+
+class Canvas(Walk):
+    """Draws into one array, which is its render and its observation; an episode has five frames."""
+
+    def __init__(self, render_mode=None):
+        super().__init__(render_mode)
+        self.canvas = np.zeros((48, 64, 3), np.uint8)
+
+    def step(self, action):
+        self.time += 1
+        return self._observation(), 0.0, False, self.time == 5, self._info()
+
+    def render(self):
+        self.canvas[:] = 10 * self.time
+        return self.canvas
+
+    def _info(self):
+        return {"labels": {"time": self.time}}
+
+
+class Shades(Endless):
+    """Draws a shade per step from NumPy's global generator, which its constructor seeds; to see is the time."""
+
+    action_space = spaces.Discrete(2)
+    observation_space = spaces.Box(0, 1000, (1,), np.float32)
+
+    def __init__(self, render_mode=None):
+        super().__init__(render_mode)
+        np.random.seed(0)  # noqa: NPY002
+
+    def _observation(self):
+        self.shade = np.random.randint(256)  # noqa: NPY002
+        return np.array([self.time], np.float32)
+
+    def render(self):
+        return np.full((48, 64, 3), self.shade, np.uint8)
+
+
 class Noise(Silent):
     """Frames that cannot be compressed: 9 KB each."""
 
@@ -182,6 +231,14 @@ class Forgetful(Labelled):
         return {"labels": {"x": 1.5}} if self.time == 6 else found
 
 
+class Late(Labelled):
+    """Has labels after a step, but not after a reset."""
+
+    def reset(self, *, seed=None, options=None):
+        observation, _ = super().reset(seed=seed)
+        return observation, {}
+
+
 class Listing(Labelled):
     changes: ClassVar = {0: {"x": [1, 2]}}
 
@@ -216,6 +273,11 @@ def make_walk(**options):
 
 def make_walk_for_people():
     return Walk("human")
+
+
+def make_blind(**options):
+    """Takes any options, but no render mode."""
+    return Walk(height=options.pop("height", 48), **{f"not_{name}": value for name, value in options.items()})
 
 
 def not_an_environment():

@@ -68,7 +68,7 @@ class AtariDomain(PlayDomain[AtariConfig, AtariEvaluationConfig]):
     def preset_evaluation(self, name: PresetName) -> AtariEvaluationConfig:
         return preset_evaluation(name)
 
-    def problems(self, config: AtariConfig, evaluation: AtariEvaluationConfig) -> list[str]:
+    def problems(self, config: AtariConfig, evaluation: AtariEvaluationConfig, data_dir: Path) -> list[str]:
         found = []
         needed = {evaluation.annotation_set: None}
         if find_method(config.method).needs_labels:
@@ -78,7 +78,7 @@ class AtariDomain(PlayDomain[AtariConfig, AtariEvaluationConfig]):
                 annotations(find_game(config.game), name)
             except UserError as error:
                 found.append(str(error))
-        return [*found, *super().problems(config, evaluation)]
+        return [*found, *super().problems(config, evaluation, data_dir)]
 
     def training_store(
         self, config: AtariConfig, data_dir: Path, workers: int | None = None, quiet: bool = True

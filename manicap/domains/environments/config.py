@@ -1,5 +1,6 @@
 """The config of a run on an environment: the play it learns from, its method and its budget."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cache
 from pathlib import Path
@@ -74,15 +75,18 @@ class EnvironmentConfig(PlayRunConfig, Seen):
 
     @property
     def view(self) -> View:
-        """What the encoder sees. The size of frames is known only from the environment itself."""
-        return View(self.colour, self.stack, recorded=self._frame_shape)
+        """What the encoder sees. Size and colours of frames are known only from the environment itself."""
+        return self.view_of_frames(self.layout.frame_shape)
 
-    @property
-    def _frame_shape(self) -> tuple[int, int]:
-        if self.own_store is None and self.frame_size is not None:
-            return self.frame_size
-        height, width = self.layout.frame_shape[:2]
-        return height, width
+    def view_of_frames(self, frame_shape: Sequence[int]) -> View:
+        """What the encoder sees of frames [H, W] or [H, W, 3]; gray ones are seen in gray."""
+        height, width, *channels = frame_shape
+        return View(self.colour and bool(channels), self.stack, recorded=(height, width))
+
+    def view_of_input(self, input_shape: Sequence[int]) -> View:
+        """What an encoder saw, from its own shape: a finished run does not need its environment."""
+        channels, *size = input_shape
+        return self.view_of_frames([*size, 3] if channels == 3 * self.stack else size)
 
     @property
     def layout(self) -> Layout:

@@ -16,6 +16,7 @@ from manicap.domains.play.samples import FrameSamples, windows_per_epoch
 from manicap.environments.config import RecordConfig, store_path, with_file_hash
 from manicap.environments.coordinates import check_variables, pixel_maps
 from manicap.environments.integrity import open_environment_store
+from manicap.environments.layout import Layout
 from manicap.environments.recording import record_store
 from manicap.environments.store import EnvironmentStore
 from manicap.nn.encoders import NATURE_KERNELS, fitting_kernels
@@ -24,6 +25,7 @@ from manicap.play.protocol import find_protocol
 from manicap.play.splits import pretrain_splits
 from manicap.play.store import PlayStore
 from manicap.play.subset import divided
+from manicap.play.views import View
 from manicap.probing.state_result import StatePredictions
 
 TRAIN_SHARE = 0.8
@@ -53,15 +55,22 @@ class EnvironmentDomain(PlayDomain[EnvironmentConfig, EnvironmentEvaluationConfi
     def preset_evaluation(self, name: PresetName) -> EnvironmentEvaluationConfig:
         return preset_evaluation(name)
 
-    def problems(self, config: EnvironmentConfig, evaluation: EnvironmentEvaluationConfig) -> list[str]:
-        found = super().problems(config, evaluation)
-        if evaluation.annotation_set == "recorded" and not config.layout.columns:
+    def problems(self, config: EnvironmentConfig, evaluation: EnvironmentEvaluationConfig, data_dir: Path) -> list[str]:
+        found, columns = super().problems(config, evaluation, data_dir), _layout(config, data_dir, evaluation).columns
+        if evaluation.annotation_set == "recorded" and not columns:
             found.append(
                 f"{config.env} says nothing of its state: put labels into info['labels'], name a function of (env,"
                 " observation, info) with --labels package.module:function, or probe what was played"
                 " (--annotation-set play)"
             )
-        return found + check_variables(evaluation.coordinates, config.layout.columns)
+        return found + check_variables(evaluation.coordinates, columns)
+
+    def view(self, config: EnvironmentConfig, store: PlayStore) -> View:
+        size = store.frames[:1].shape[1:]
+        return config.view_of_frames((*size, 3) if store.has_colour else size)
+
+    def expected_view(self, config: EnvironmentConfig, data_dir: Path) -> View:
+        return config.view_of_frames(_layout(config, data_dir).frame_shape)
 
     def prepare(
         self,
@@ -72,9 +81,9 @@ class EnvironmentDomain(PlayDomain[EnvironmentConfig, EnvironmentEvaluationConfi
         quiet: bool,
     ) -> None:
         if not quiet and config.settings.encoder == "fitting":
-            _, height, width = config.view.shape
-            network = "nature" if fitting_kernels(height, width) == NATURE_KERNELS else "small"
-            print(f"frames are {config.view}: the network is {network} (choose with --encoder)", file=sys.stderr)
+            view = self.expected_view(config, data_dir)
+            network = "nature" if fitting_kernels(*view.shape[1:]) == NATURE_KERNELS else "small"
+            print(f"frames are {view}: the network is {network} (choose with --encoder)", file=sys.stderr)
         super().prepare(config, evaluations, data_dir, workers, quiet)
 
     def training_store(
@@ -141,6 +150,17 @@ class EnvironmentDomain(PlayDomain[EnvironmentConfig, EnvironmentEvaluationConfi
 def _probe_config(config: EnvironmentConfig, evaluation: EnvironmentEvaluationConfig) -> RecordConfig:
     seed = config.seed if evaluation.probe_store == "per seed" else 0
     return config.store_config(evaluation.probe_steps, seed, "probe")
+
+
+def _layout(config: EnvironmentConfig, data_dir: Path, *evaluations: EnvironmentEvaluationConfig) -> Layout:
+    """What a step looks like: of what is recorded already, otherwise seen by beginning to play."""
+    if config.own_store is None:
+        training = config.store_config(config.collect_steps, config.seed, "pretrain")
+        for store in (training, *(_probe_config(config, evaluation) for evaluation in evaluations)):
+            path = store_path(with_file_hash(store), data_dir)
+            if path.is_dir():
+                return _opened(path).layout
+    return config.layout
 
 
 def _opened(path: Path) -> EnvironmentStore:

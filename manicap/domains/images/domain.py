@@ -66,7 +66,7 @@ class ImageDomain(Domain[ImageConfig, ImageEvaluationConfig]):
     def preset_evaluation(self, name: PresetName) -> ImageEvaluationConfig:
         return ImageEvaluationConfig()
 
-    def problems(self, config: ImageConfig, evaluation: ImageEvaluationConfig) -> list[str]:
+    def problems(self, config: ImageConfig, evaluation: ImageEvaluationConfig, data_dir: Path) -> list[str]:
         if evaluation.protocol == "tsai2021" and (config.protocol, config.weights) != ("tsai2021", "best"):
             return [
                 "protocol tsai2021 probes the weights that scored best on the test images:"

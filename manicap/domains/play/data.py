@@ -16,6 +16,7 @@ from manicap.domains.samples import SampleOrder
 from manicap.play.protocol import find_protocol
 from manicap.play.splits import entropy, pretrain_splits, read_labels
 from manicap.play.store import PlayStore, Rows
+from manicap.play.views import View
 from manicap.train.device import noise_generator
 
 STATISTICS_FRAMES = 2000
@@ -25,10 +26,13 @@ STATISTICS_FRAMES = 2000
 class StoreData:
     """Consecutive frames of a store, and labels for the methods that require them."""
 
-    def __init__(self, config: PlayConfig, store: PlayStore, device: torch.device, rank: int = 0) -> None:
+    def __init__(
+        self, config: PlayConfig, store: PlayStore, device: torch.device, rank: int = 0, view: View | None = None
+    ) -> None:
+        """`view` is what the encoder sees of this store; the config's, if omitted."""
         self.config, self.store, self.device, self.rank = config, store, device, rank
         self.protocol = find_protocol(config.protocol)
-        view = config.view
+        self.view = view = config.view if view is None else view
         self.source = FrameSource(store, device, view, resident=FrameSource.fits(store, device, view))
         self.labels_NV = self._label_table() if find_method(config.method).needs_labels else None
         num_variables = 0 if self.labels_NV is None else self.labels_NV.shape[1]
@@ -42,7 +46,7 @@ class StoreData:
         rows = pretrain_splits(self.store, self.protocol, self.config.seed).train.rows
         rows = rows[np.linspace(0, len(rows) - 1, min(len(rows), STATISTICS_FRAMES)).astype(np.int64)]
         sums = squares = torch.zeros(())
-        for chunk in self.config.view.chunks(self.store, rows):
+        for chunk in self.view.chunks(self.store, rows):
             pixels = torch.from_numpy(chunk).double() / 255
             sums, squares = sums + pixels.sum(0), squares + pixels.square().sum(0)
         mean, square = sums / len(rows), squares / len(rows)
@@ -69,7 +73,14 @@ class StoreData:
     def _label_table(self) -> Tensor:
         """Labels `[N, V]` of every row, for the variables that vary enough."""
         labels = read_labels(self.store, np.arange(len(self.store)), self.config.annotation_set, self.protocol)
-        enough = {name: column for name, column in labels.items() if entropy(column) >= self.protocol.min_entropy}
+        least = self.protocol.min_entropy
+        enough = {name: column for name, column in labels.items() if entropy(column) >= least}
+        if not enough:
+            raise UserError(
+                f"no variable of {self.config.annotation_set} varies enough in {self.store.path} for"
+                f" {self.config.method} (all below {least} nats: {', '.join(labels)}); collect more steps (now"
+                f" {len(self.store)}), or give labels that vary"
+            )
         for name, column in enough.items():
             if int(column.max()) >= NUM_CLASSES:
                 raise UserError(

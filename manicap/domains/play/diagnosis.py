@@ -20,6 +20,7 @@ from manicap.domains.run_config import RunConfig
 from manicap.play.protocol import Protocol
 from manicap.play.splits import Part, ProbeSplits, probe_splits, read_labels
 from manicap.play.store import PlayStore, Rows
+from manicap.play.views import View
 from manicap.probing.encoders import FrameEncoder
 from manicap.probing.features import Features, extract_features
 from manicap.train.finished import FinishedRun
@@ -48,15 +49,21 @@ class PlayDiagnosisConfig:
 
 
 def diagnose_play(
-    run: FinishedRun, run_config: Any, config: PlayDiagnosisConfig, store: PlayStore, protocol: Protocol, quiet: bool
+    run: FinishedRun,
+    run_config: Any,
+    config: PlayDiagnosisConfig,
+    store: PlayStore,
+    view: View,
+    protocol: Protocol,
+    quiet: bool,
 ) -> RunDiagnosis:
-    """Measure a finished run on the test lives of a probe store."""
+    """Measure a finished run on the test lives of a probe store, of which its encoder has this view."""
     splits = probe_splits(store, protocol, run_config.annotation_set, run_config.seed)
     encoder = run.encoder(config.probe_input)
     frozen = FrameEncoder(encoder, arrays="torch")
 
     def features_of(rows: Rows) -> Features:
-        return extract_features(frozen, store, rows, run_config.view, quiet=quiet)
+        return extract_features(frozen, store, rows, view, quiet=quiet)
 
     rows = window_rows(store, splits.test, config.windows, config.window_frames)
     groups = features_of(rows.ravel()).reshape(*rows.shape, -1)
@@ -64,7 +71,7 @@ def diagnose_play(
     measures["lidar"] = lidar(groups)
     measures |= measure_pairs(*window_pairs(groups), BATCH)
     measures |= own_bounds(run.run_dir, run_config)
-    first_frames = torch.from_numpy(run_config.view.read(store, rows[:, 0]))
+    first_frames = torch.from_numpy(view.read(store, rows[:, 0]))
     heads = measure_run_heads(run, first_frames)
     measures |= heads.measures
     test_features, annotation_set = features_of(splits.test.rows), run_config.annotation_set

@@ -23,6 +23,7 @@ from manicap.domains.play.evaluation_config import PlayEvaluationConfig
 from manicap.play.protocol import find_protocol
 from manicap.play.splits import probe_splits
 from manicap.play.store import PlayStore
+from manicap.play.views import View
 from manicap.pretrained.encoder import PretrainedEncoder
 from manicap.probing.encoders import FrameEncoder
 from manicap.probing.features import Features, extract_features
@@ -58,18 +59,27 @@ class PlayDomain(Domain[Config, Probing]):
     ) -> PlayStore:
         """What to probe on, likewise."""
 
+    def view(self, config: Any, store: PlayStore) -> View:
+        """What the encoder sees of a store."""
+        return config.view
+
+    def expected_view(self, config: Any, data_dir: Path) -> View:
+        """The same before there is a store."""
+        return config.view
+
     def bench(
         self, config: Any, evaluation: Any, data_dir: Path, workers: int | None = None, quiet: bool = True
     ) -> PlayBench:
         """The bench of a run, split once for all probes that see the same frames and labels."""
         store = self.probe_store(config, evaluation, data_dir, workers, quiet)
-        asked = (evaluation.protocol, evaluation.annotation_set, config.seed, config.view)
+        asked = (evaluation.protocol, evaluation.annotation_set, config.seed, self.view(config, store))
         return once(("bench", store.path, store.fingerprint, *asked), lambda: PlayBench(store, *asked))
 
-    def problems(self, config: Any, evaluation: Any) -> list[str]:
+    def problems(self, config: Any, evaluation: Any, data_dir: Path) -> list[str]:
         if evaluation.width is None:
             return []
-        width = feature_width(config.method, config.settings, evaluation.probe_input, self.context(config))
+        context = MethodContext(self.expected_view(config, data_dir).shape, costs.NUM_VARIABLES)
+        width = feature_width(config.method, config.settings, evaluation.probe_input, context)
         if evaluation.width <= width:
             return []
         return [f"width must be at most the {width} features of {config.method}, got {evaluation.width}"]
@@ -82,7 +92,8 @@ class PlayDomain(Domain[Config, Probing]):
             self.bench(config, evaluation, data_dir, workers, quiet)
 
     def open_training(self, config: Any, data_dir: Path, device: torch.device, rank: int) -> StoreData:
-        return StoreData(config, self.training_store(config, data_dir), device, rank)
+        store = self.training_store(config, data_dir)
+        return StoreData(config, store, device, rank, self.view(config, store))
 
     def context(self, config: Any) -> MethodContext:
         return MethodContext(config.view.shape, costs.NUM_VARIABLES)
@@ -111,7 +122,7 @@ class PlayDomain(Domain[Config, Probing]):
         bench = self.bench(config, evaluation, data_dir, None, quiet)
         rows = bench.splits.train.rows
         spaced = rows[np.linspace(0, len(rows) - 1, min(count, len(rows))).astype(np.int64)]
-        return config.view.read(bench.store, spaced)
+        return bench.view.read(bench.store, spaced)
 
     def compare_encoders(
         self,
@@ -133,14 +144,15 @@ class PlayDomain(Domain[Config, Probing]):
 
     def diagnose(self, run: FinishedRun, config: Any, measured_on: Any, data_dir: Path, quiet: bool) -> RunDiagnosis:
         store = self._probe_play(config, measured_on.probe_steps, data_dir, quiet)
-        return diagnose_play(run, config, measured_on, store, self._rules(config), quiet)
+        return diagnose_play(run, config, measured_on, store, self.view(config, store), self._rules(config), quiet)
 
     def test_features(
         self, config: Any, encoder: PretrainedEncoder, probe_steps: int, data_dir: Path, quiet: bool
     ) -> Features:
         store = self._probe_play(config, probe_steps, data_dir, quiet)
         rows = probe_splits(store, self._rules(config), config.annotation_set, config.seed).test.rows
-        return extract_features(FrameEncoder(encoder, arrays="torch"), store, rows, config.view, quiet=quiet)
+        frozen = FrameEncoder(encoder, arrays="torch")
+        return extract_features(frozen, store, rows, self.view(config, store), quiet=quiet)
 
     def probe_cost(self, config: Config, evaluation: Any) -> ProbeCost:
         features = f"{evaluation.probe_input} {evaluation.probe_steps} {evaluation.protocol}"
