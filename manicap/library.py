@@ -28,6 +28,7 @@ from manicap.domains.images.evaluation import evaluate_any, open_bench
 from manicap.domains.images.evaluation_config import ImageEvaluationConfig
 from manicap.domains.result import RunResult
 from manicap.domains.run_config import RunConfig, config_from_dict
+from manicap.environments.config import as_written
 from manicap.environments.integrity import open_environment_store
 from manicap.environments.inventory import is_environment_store
 from manicap.environments.naming import importable
@@ -407,7 +408,7 @@ def _chosen(
     if learn is not None and method is not None:
         raise UserError(f"give one method, not {learn!r} and {method!r}")
     plain = {key: str(value) if isinstance(value, Path) else value for key, value in settings.items()}
-    return learn or method, {key: importable(value, key) for key, value in plain.items()}
+    return learn or method, {key: importable(as_written(key, value), key) for key, value in plain.items()}
 
 
 def build_config(method: str | None, settings: Mapping[str, Any], preset: PresetName, domain: str | None) -> RunConfig:

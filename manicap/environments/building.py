@@ -2,12 +2,12 @@
 
 import json
 import shutil
-from collections.abc import Iterator
+from collections.abc import Mapping
 from pathlib import Path
-from sys import modules
 
 from manicap.core.config import to_dict
-from manicap.core.files import remove_scratch, sha256_file, write_json
+from manicap.core.files import remove_scratch, write_json
+from manicap.environments.code import FUNCTIONS
 from manicap.environments.config import LOCAL, RecordConfig
 from manicap.environments.lane_worker import PARTS, finished_path
 from manicap.environments.layout import Survey
@@ -20,7 +20,7 @@ def building_path(final: Path) -> Path:
     return final.parent / f".{final.name}.building"
 
 
-def open_building(final: Path, config: RecordConfig, found: Survey) -> Path:
+def open_building(final: Path, config: RecordConfig, found: Survey, code: Mapping[str, str]) -> Path:
     """The directory, empty unless the same recording was interrupted: same config, rows, versions and code.
 
     It is always empty if a function has no import path: whether its code is the same is not known.
@@ -30,7 +30,7 @@ def open_building(final: Path, config: RecordConfig, found: Survey) -> Path:
         "config": to_dict(config),
         "layout": found.layout.as_dict(),
         "versions": found.versions,
-        "code": _code_hashes(config),
+        "code": dict(code),
     }
     job = json.loads(json.dumps(told))  # as it will be read back: lists instead of tuples
     if directory.exists() and (_is_local(config) or _read(directory / JOB) != job):
@@ -65,22 +65,7 @@ def _is_part(path: Path) -> bool:
 
 
 def _is_local(config: RecordConfig) -> bool:
-    return any(name.startswith(LOCAL) for name in _functions(config))
-
-
-def _functions(config: RecordConfig) -> Iterator[str]:
-    return filter(None, (config.env, config.labels, config.policy))
-
-
-def _code_hashes(config: RecordConfig) -> dict[str, str]:
-    """Hashes of the files of the functions that the config names; changes in what they import are not detected."""
-    found = {}
-    for name in _functions(config):
-        module = modules.get(name.partition(":")[0])
-        file = getattr(module, "__file__", None) if ":" in name else None
-        if file is not None:
-            found[name] = sha256_file(Path(file))
-    return found
+    return any((getattr(config, field) or "").startswith(LOCAL) for field in FUNCTIONS)
 
 
 def _read(path: Path) -> dict[str, object] | None:

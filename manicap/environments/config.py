@@ -1,9 +1,10 @@
 """What to record, and where it is kept."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
 from manicap.core.config import config_hash
 from manicap.core.errors import UserError, unknown_choice
@@ -144,6 +145,13 @@ def on_disk(data_dir: Path | str) -> Path:
     if (remote := remote_of(directory)) is not None:
         raise UserError(f"stores of environments are kept on disk, not at {remote.url}: give a directory as data_dir")
     return directory
+
+
+def as_written(key: str, value: Any) -> Any:
+    """A setting given in Python, as a config has it: dicts as JSON, or as pairs of a name and a word."""
+    if not isinstance(value, Mapping):
+        return value
+    return json.dumps(value, sort_keys=True) if key == "options" else [f"{name}:{word}" for name, word in value.items()]
 
 
 def with_file_hash(config: RecordConfig) -> RecordConfig:

@@ -76,10 +76,10 @@ def record_from(
         purpose=purpose,
         policy=RECORDED,
         frames=RECORDED,
-        label_kinds=label_kinds,
-        label_categories=label_categories,
+        label_kinds=tuple(label_kinds),
+        label_categories=tuple(label_categories),
         colour=colour,
-        frame_size=frame_size,
+        frame_size=None if frame_size is None else (frame_size[0], frame_size[1]),
         source=source_sha256(source.path),
     )
     check_config(config)
@@ -116,7 +116,7 @@ def _build(config: RecordConfig, source: Source, final: Path, quiet: bool) -> No
         with Tracker(f"importing {config.env}", config.steps, "frames", quiet) as tracker:
             _write_lane(config, source, layout, scratch, starts, tracker)
         layout, num_episodes = join_lanes(1, layout, scratch)
-        write_manifest(scratch, config, layout, num_episodes, {})
+        write_manifest(scratch, config, layout, num_episodes, {}, {})
         write_stamps(scratch, store_files(layout))
         remove_parts(scratch)
         publish_directory(scratch, final)

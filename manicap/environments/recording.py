@@ -18,14 +18,15 @@ from typing import Any
 
 import gymnasium
 
-from manicap.core.config import check_config, config_hash, to_dict
+from manicap.core.config import check_config, config_hash, from_dict, to_dict
 from manicap.core.errors import Failure, UserError, refused_by_system, unknown_choice
 from manicap.core.files import exclusive_lock, publish_directory, require_space
 from manicap.core.paths import DATA_DIR
 from manicap.core.progress import Tracker
 from manicap.core.registry import allow_plugins, allowed_plugins
 from manicap.environments.building import is_finished, open_building, remove_parts
-from manicap.environments.config import LOCAL, RecordConfig, on_disk, store_path, with_file_hash
+from manicap.environments.code import code_hashes, say_if_changed
+from manicap.environments.config import LOCAL, RecordConfig, as_written, on_disk, store_path, with_file_hash
 from manicap.environments.integrity import open_environment_store
 from manicap.environments.joining import join_lanes
 from manicap.environments.lane_worker import play_lane
@@ -61,7 +62,8 @@ def record(
         store = manicap.record(make_my_world, labels=my_labels, steps=20_000, frame_size=(84, 84))
         store.frames[0], store.actions[0], store.labelling("recorded").labels(store.rows)
 
-    If the store already exists, it is opened; an interrupted recording is resumed.
+    If the store already exists, it is opened, with a warning if the code of a function has changed since; an
+    interrupted recording is resumed.
 
     Args:
         env: Name of a registered environment, or a function that makes one (or its name, `package.module:maker`).
@@ -75,8 +77,8 @@ def record(
         data_dir: Where stores are kept.
         workers: Number of processes that play; one per core if omitted, 0 to play in this process, for a debugger.
         quiet: Show no progress.
-        settings: Other fields of `RecordConfig`: steps, seed, purpose, lanes, label_names, label_kinds,
-            label_categories, frames, colour, frame_size, options, episode_limit.
+        settings: Other fields of `RecordConfig`: steps, seed, purpose, lanes, label_names, label_kinds
+            (`{"x": "place"}`), label_categories, frames, colour, frame_size, options (`{"size": 8}`), episode_limit.
     """
     known = [field.name for field in fields(RecordConfig) if field.name not in NOT_SETTINGS]
     for key in settings:
@@ -87,7 +89,9 @@ def record(
     given = {"env": env, "labels": labels, "policy": policy}
     names, own = named(given, name)
     allow_plugins(each for each in names.values() if each is not None and not each.startswith(LOCAL))
-    config = RecordConfig(**names, **settings)
+    given_names = {key: value for key, value in names.items() if value is not None}
+    written = {key: as_written(key, value) for key, value in settings.items() if value is not None}
+    config = from_dict(RecordConfig, {**given_names, **written}, source="record")
     return record_store(config, data_dir, workers, quiet, own)
 
 
@@ -106,7 +110,9 @@ def record_store(
     config = with_file_hash(config)
     final = store_path(config, on_disk(data_dir))
     if final.is_dir():
-        return _open_own(final, config)
+        store = _open_own(final, config)
+        say_if_changed(final, store.manifest.get("code", {}), code_hashes(config, own))
+        return store
     if config.source:
         raise UserError(f"{final} is not there, and its frames were recorded elsewhere: import their file again")
     try:
@@ -129,7 +135,8 @@ def _open_own(path: Path, config: RecordConfig) -> EnvironmentStore:
 def _build(config: RecordConfig, final: Path, workers: int, quiet: bool, own: OwnFunctions) -> None:
     found = survey(config, own)
     layout = found.layout
-    directory = open_building(final, config, found)
+    code = code_hashes(config, own)
+    directory = open_building(final, config, found, code)
     finished = [lane for lane in range(config.lanes) if is_finished(directory, lane)]
     left = [lane for lane in range(config.lanes) if lane not in finished]
     done = sum(map(config.lane_steps, finished))
@@ -146,7 +153,7 @@ def _build(config: RecordConfig, final: Path, workers: int, quiet: bool, own: Ow
     except UserError:
         shutil.rmtree(directory, ignore_errors=True)  # the user will change the code, so what it played cannot be used
         raise
-    write_manifest(directory, config, layout, num_episodes, found.versions)
+    write_manifest(directory, config, layout, num_episodes, found.versions, code)
     write_stamps(directory, store_files(layout))
     remove_parts(directory)
     publish_directory(directory, final)

@@ -169,7 +169,12 @@ class EnvironmentStore:
 
 
 def write_manifest(
-    directory: Path, config: RecordConfig, layout: Layout, num_episodes: int, versions: Mapping[str, str]
+    directory: Path,
+    config: RecordConfig,
+    layout: Layout,
+    num_episodes: int,
+    versions: Mapping[str, str],
+    code: Mapping[str, str],
 ) -> None:
     """Describe the files of a finished recording. It contains no dates, so equal recordings are bit-identical."""
     offsets = np.load(directory / "steps.npy")["offset"]
@@ -184,6 +189,7 @@ def write_manifest(
         "config": to_dict(config),
         "layout": layout.as_dict(),
         "versions": {**versions, **own},
+        "code": dict(code),
         "counts": {"frames": config.steps, "episodes": num_episodes},
         "files": files,
     }

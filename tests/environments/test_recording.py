@@ -294,6 +294,39 @@ def test_what_was_interrupted_is_not_resumed_if_its_code_cannot_be_compared(reco
     assert np.unique(record_shade(200).frames[:]).tolist() == [200]
 
 
+def test_a_store_of_other_code_is_opened_with_a_warning(record_here, tmp_path, monkeypatch, capsys):
+    module = tmp_path / "other_world.py"
+    module.write_text("from tests.environments.worlds import Walk\ndef make():\n    return Walk('rgb_array')\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    store = record_here("other_world:make")
+    assert record_here("other_world:make").fingerprint == store.fingerprint
+    assert capsys.readouterr().err == ""
+    module.write_text(module.read_text() + "# changed")
+    assert record_here("other_world:make").fingerprint == store.fingerprint
+    told = capsys.readouterr().err
+    assert f"warning: the code of other_world:make has changed since {store.path} was recorded" in told
+    assert f"manicap data remove {store.path}" in told
+
+
+def test_functions_of_a_script_are_compared_by_its_file(record_here, tmp_path, capsys):
+    script = tmp_path / "script.py"
+    for text in ("make = lambda: Walk('rgb_array')", "make = lambda: Walk('rgb_array')  # changed"):
+        script.write_text(text)
+        space = {"Walk": worlds.Walk, "__name__": "__main__"}
+        exec(compile(text, str(script), "exec"), space)
+        assert capsys.readouterr().err == ""
+        record_here(space["make"], name="mine", steps=8, lanes=2)
+    assert "the code of local:mine has changed since" in capsys.readouterr().err
+
+
+def test_lists_and_dicts_are_taken_for_tuples_json_and_pairs(record_here):
+    plain = {"frame_size": (50, 60), "label_kinds": ("x:place",), "options": '{"height": 50}'}
+    store = record_here("Walk", **plain)
+    assert record_here("Walk", **{**plain, "frame_size": [50, 60], "label_kinds": ["x:place"]}).path == store.path
+    given = {"frame_size": (50, 60), "label_kinds": {"x": "place"}, "options": {"height": 50}}
+    assert record_here("Walk", **given).path == store.path
+
+
 def test_open_by_path(record_here):
     store = record_here("Walk")
     again = open_environment_store(str(store.path))
