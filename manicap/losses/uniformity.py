@@ -19,7 +19,8 @@ def uniformity(z_BND: Tensor, scale: float = 2.0) -> Tensor:
         u = mean over i of log E exp(-scale |f_bi - f_ci|^2)        f of unit length, over samples b != c
 
     0 if all samples are equal; -2 scale if they are orthogonal; never lower than -4 scale. Pairs are over the samples
-    of all processes. A zero vector stays zero, at distance 1 from unit vectors, and receives no gradient. Deviations: none.
+    of all processes. A zero vector stays zero, at distance 1 from unit vectors, and receives no gradient.
+    Deviations: none.
     """
     require_heads("uniformity", z_BND)
     B = len(z_BND) * world_size()

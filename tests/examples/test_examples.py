@@ -1,6 +1,7 @@
 """Every example runs as a script with tiny budgets, from another directory, and prints its table."""
 
 import importlib.util
+import json
 import os
 import re
 import runpy
@@ -125,6 +126,40 @@ def test_the_return_of_an_agent_is_that_of_its_last_games():
     # Student's t with one degree of freedom is 12.706; the standard error of 1 and 3 is 1.
     assert example.interval([1.0, 3.0]) == "2.0 [-10.7, 14.7]"
     assert example.interval([1.0]) == "1.0"
+    assert example.interval([0.0, 0.0, 0.0]) == "0.0 [0.0, 0.0]"
+
+
+EARLIER = {"num_envs": 8, "layer": "backbone", "width": 512, "max_steps": None}
+
+
+@pytest.mark.parametrize(
+    ("method", "stored", "changed", "told"),
+    [
+        ("st-dim", EARLIER, {}, None),
+        ("st-dim", EARLIER | {"collect_steps": 20_000}, {}, None),
+        ("st-dim", EARLIER, {"num_envs": 4}, "--num-envs 8, not 4"),
+        ("st-dim", EARLIER, {"width": 256}, "--width 512, not 256"),
+        ("st-dim", EARLIER, {"layer": "output"}, "--layer backbone, not output"),
+        ("st-dim", EARLIER, {"max_steps": 9}, "--max-steps None, not 9"),
+        ("st-dim", EARLIER, {"collect_steps": 999}, "--collect-steps 20000, not 999"),
+        ("st-dim", EARLIER | {"collect_steps": 999}, {}, "--collect-steps 999, not 20000"),
+        ("st-dim@output", EARLIER, {"layer": "output"}, None),
+        ("st-dim@output", EARLIER, {"width": 256}, "--width 512, not 256"),
+        ("scratch", EARLIER, {"width": 256, "collect_steps": 999}, None),
+        ("scratch", EARLIER, {"num_envs": 4}, "--num-envs 8, not 4"),
+    ],
+)
+def test_the_return_of_an_agent_with_other_settings_is_not_reused(tmp_path, capsys, method, stored, changed, told):
+    example = agents_example()
+    result = {"game": "pong", "method": method, "seed": 1, "steps": 100, "seconds": 1.0, "games": [(100, 1.0, 7.0)]}
+    (tmp_path / f"pong-{method}-s1-100.json").write_text(json.dumps(result | {"options": stored}))
+    options = example.Options(("pong",), (method,), (1,), steps=100, results_dir=tmp_path, **changed)
+    if told is None:
+        example.main(options)
+        assert f"| pong | {method} | 100 | 7.0 |" in capsys.readouterr().out
+    else:
+        with pytest.raises(SystemExit, match=f"was trained with {told}; use another --results-dir"):
+            example.main(options)
 
 
 @pytest.mark.slow
