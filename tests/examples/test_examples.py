@@ -10,6 +10,7 @@ import sys
 from functools import cache
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
@@ -160,6 +161,17 @@ def test_the_return_of_an_agent_with_other_settings_is_not_reused(tmp_path, caps
     else:
         with pytest.raises(SystemExit, match=f"was trained with {told}; use another --results-dir"):
             example.main(options)
+
+
+def test_the_return_of_a_game_that_ends_at_the_last_step_is_in_the_last_window(monkeypatch):
+    agents_example()  # skips without its extra
+    monkeypatch.syspath_prepend(EXAMPLES)
+    drawn = runpy.run_path(str(EXAMPLES.parent / "docs" / "scripts" / "rl.py"))
+    # Twelve windows of 100 steps: step 99 is in the first, 1,100 and 1,200 in the last.
+    games = [(99, 1.0, -21.0), (1100, 11.0, -20.0), (1200, 12.0, -10.0)]
+    found = drawn["curve"]({"games": games}, 0, 1200)
+    assert found[[0, -1]].tolist() == [-21, -15]
+    assert np.isnan(found[1:-1]).all()
 
 
 @pytest.mark.slow
