@@ -3,8 +3,9 @@
     python examples/rl.py --games pong freeway breakout --seeds 0 1 2 --steps 100000
 
 Trains the encoders that are missing (preset quick), then one agent after the other: all methods of a game, all games of
-a seed, seed by seed. Every finished agent is a small JSON file in `--results-dir`; rerun the command to resume. Prints
-the table of what is finished. `docs/scripts/rl.py` draws the curves.
+a seed, seed by seed. Every finished agent is a small JSON file in `--results-dir`; rerun the command to resume. Results
+of other settings are refused: give them another directory. Prints the table of what is finished.
+`docs/scripts/rl.py` draws the curves.
 
 Agents of one game differ only in what they see:
 
@@ -22,6 +23,7 @@ One process and one thread per agent: seconds are CPU seconds, so that other wor
 import json
 import time
 from dataclasses import asdict, dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +42,8 @@ TAIL = 0.2
 """Share of the steps, the last ones, whose finished games count as the result."""
 PPO_SETTINGS = {"n_steps": 128, "batch_size": 256, "n_epochs": 4, "vf_coef": 0.5, "ent_coef": 0.01}
 """Those of rl-baselines3-zoo for Atari, as are 8 environments."""
+SETTINGS = ("num_envs", "layer", "width", "max_steps", "collect_steps")
+"""What an agent depends on besides what the name of its file says."""
 PIXEL_RATES, FEATURE_RATES = (2.5e-4, 0.1), (1e-3, 0.2)
 """Learning rate and clip range at the beginning; both fall linearly to 0. From pixels, those of rl-baselines3-zoo. A
 small network on features hardly moves with them (approx_kl 0.0005 on Pong, untrained encoder); with these it does
@@ -134,8 +138,18 @@ def train_agent(game: str, method: str, seed: int, options: Options) -> dict[str
         "steps": agent.num_timesteps,
         "seconds": round(games.seconds, 1),
         "games": games.finished,
-        "options": {key: asdict(options)[key] for key in ("num_envs", "layer", "width", "max_steps")},
+        "options": {key: asdict(options)[key] for key in SETTINGS},
     }
+
+
+def require_settings(path: Path, method: str, options: Options) -> None:
+    """End the script if a finished agent was trained with other settings."""
+    found = asdict(Options()) | json.loads(path.read_text())["options"]  # earlier files lack collect_steps: the default
+    named_layer = ("layer",) if "@" in method else ()
+    for key in ("num_envs",) if method == SCRATCH else (key for key in SETTINGS if key not in named_layer):
+        if found[key] != getattr(options, key):
+            flag, asked = key.replace("_", "-"), getattr(options, key)
+            raise SystemExit(f"{path} was trained with --{flag} {found[key]}, not {asked}; use another --results-dir")
 
 
 def final_return(result: dict[str, Any]) -> float | None:
@@ -149,8 +163,8 @@ def interval(values: list[float]) -> str:
     mean = sum(values) / len(values)
     if len(values) == 1:
         return f"{mean:.1f}"
-    low, high = stats.t.interval(0.95, len(values) - 1, mean, stats.sem(values))
-    return f"{mean:.1f} [{low:.1f}, {high:.1f}]"
+    half = stats.t.ppf(0.975, len(values) - 1) * stats.sem(values)  # stats.t.interval is NaN if all are equal
+    return f"{mean:.1f} [{mean - half:.1f}, {mean + half:.1f}]"
 
 
 def print_table(results: list[dict[str, Any]]) -> None:
@@ -166,16 +180,20 @@ def print_table(results: list[dict[str, Any]]) -> None:
 
 def main(options: Options) -> None:
     results, start = [], time.monotonic()
-    for seed in options.seeds:
-        for game in options.games:
-            for method in options.methods:
-                path = options.results_dir / f"{game}-{method}-s{seed}-{options.steps}.json"
-                if not path.exists():
-                    if options.max_minutes is not None and time.monotonic() - start > 60 * options.max_minutes:
-                        continue
-                    write_json(path, train_agent(game, method, seed, options))
-                    print(f"{path} is finished", flush=True)
-                results.append(json.loads(path.read_text()))
+    agents = {
+        options.results_dir / f"{game}-{method}-s{seed}-{options.steps}.json": (game, method, seed)
+        for seed, game, method in product(options.seeds, options.games, options.methods)
+    }
+    for path, (_, method, _) in agents.items():
+        if path.exists():
+            require_settings(path, method, options)
+    for path, agent in agents.items():
+        if not path.exists():
+            if options.max_minutes is not None and time.monotonic() - start > 60 * options.max_minutes:
+                continue
+            write_json(path, train_agent(*agent, options))
+            print(f"{path} is finished", flush=True)
+        results.append(json.loads(path.read_text()))
     print_table(results)
 
 

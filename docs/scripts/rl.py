@@ -44,7 +44,7 @@ def read_results(folder: Path) -> list[Result]:
 def curve(result: Result, axis: int, end: float) -> NDArray[np.float64]:
     """Mean return of the games that finished in each window of steps (axis 0) or seconds (axis 1); NaN if none did."""
     games = np.array(result["games"], np.float64).reshape(-1, 3)
-    window = np.minimum((games[:, axis] / end * WINDOWS).astype(int), WINDOWS)
+    window = np.minimum((games[:, axis] / end * WINDOWS).astype(int), WINDOWS - 1)
     return np.array([games[window == each, 2].mean() if (window == each).any() else np.nan for each in range(WINDOWS)])
 
 

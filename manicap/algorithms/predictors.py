@@ -1,5 +1,6 @@
 """The two score functions of DeepInfoMax on Atari: global-local and local-local (arXiv 2405.13848, Eqs 7 and 8)."""
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
@@ -47,6 +48,11 @@ class PairSettings(FrameSettings, RegularizedSettings):
     @property
     def needs_pixel_statistics(self) -> bool:
         return super().needs_pixel_statistics or self.reconstruction > 0
+
+    def infonce_ceiling(self, batch_size: int) -> float:
+        """What an InfoNCE term of `mean_over_pairs` bounds at most: the mean over gaps of log(number of candidates)."""
+        gaps = range(1, self.horizon + 1)
+        return sum(math.log((self.horizon + 1 - gap) * batch_size) for gap in gaps) / self.horizon
 
 
 Terms = dict[str, Tensor]

@@ -17,7 +17,8 @@ import signal
 import subprocess
 import sys
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import gymnasium
@@ -123,10 +124,11 @@ class AtariVector(VectorEnv[Bytes, NDArray[Any], NDArray[Any]]):
         if seed is None and not self._was_reset:
             seed = int(self.np_random.integers(2**31))
         self._memory.seed[0] = -1 if seed is None else seed
-        self._command(RESET)
-        self._was_reset = True
-        self._returns[:], self._lengths[:] = 0, 0
-        return self._memory.observations.copy(), self._info(self._memory.ram)
+        with self._closed_by_interrupts():
+            self._command(RESET)
+            self._was_reset = True
+            self._returns[:], self._lengths[:] = 0, 0
+            return self._memory.observations.copy(), self._info(self._memory.ram)
 
     def step(
         self, actions: NDArray[Any]
@@ -134,19 +136,20 @@ class AtariVector(VectorEnv[Bytes, NDArray[Any], NDArray[Any]]):
         self._require_open()
         if not self._was_reset:
             raise UserError("call reset() before the first step()")
-        memory = self._memory
-        memory.actions[:] = self._checked_actions(actions)
-        self._command(STEP)
-        rewards, endings = memory.rewards.astype(np.float64), memory.endings.copy()
-        info = self._info(memory.ram)
-        self._returns += rewards
-        self._lengths += 1
-        if (endings != GOES_ON).any():
-            info |= self._ended(endings)
-        if self.clip_rewards:
-            rewards = np.sign(rewards)
-        truncated = endings == TRUNCATED
-        return memory.observations.copy(), rewards, (endings != GOES_ON) & ~truncated, truncated, info
+        memory, chosen = self._memory, self._checked_actions(actions)
+        with self._closed_by_interrupts():
+            memory.actions[:] = chosen
+            self._command(STEP)
+            rewards, endings = memory.rewards.astype(np.float64), memory.endings.copy()
+            info = self._info(memory.ram)
+            self._returns += rewards
+            self._lengths += 1
+            if (endings != GOES_ON).any():
+                info |= self._ended(endings)
+            if self.clip_rewards:
+                rewards = np.sign(rewards)
+            truncated = endings == TRUNCATED
+            return memory.observations.copy(), rewards, (endings != GOES_ON) & ~truncated, truncated, info
 
     def close_extras(self, **kwargs: Any) -> None:
         self._end()
@@ -184,6 +187,15 @@ class AtariVector(VectorEnv[Bytes, NDArray[Any], NDArray[Any]]):
             raise UserError(f"{self.game.name} has actions 0 to {count - 1}, got {given.tolist()}")
         return given
 
+    @contextmanager
+    def _closed_by_interrupts(self) -> Iterator[None]:
+        """Some lanes have played and others not, some answers are unread: what came next would be wrong."""
+        try:
+            yield
+        except BaseException:
+            self.close()
+            raise
+
     def _command(self, command: bytes) -> None:
         """Have all lanes do one thing, at once."""
         for worker in self._workers:
@@ -193,13 +205,14 @@ class AtariVector(VectorEnv[Bytes, NDArray[Any], NDArray[Any]]):
             assert worker.stdout is not None
             if os.read(worker.stdout.fileno(), 1) != DONE:
                 code = worker.wait()
-                self.close()
                 cause = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"failed with exit code {code}"
                 raise Failure(f"process {number} of the environments of {self.game.name} {cause}; make them again")
 
     def _require_open(self) -> None:
         if self.closed:
-            raise UserError("the environments are closed; make them again with manicap.make_vec")
+            raise UserError(
+                "the environments are closed, by close() or by an interrupt; make them again with manicap.make_vec"
+            )
 
 
 def _start_worker(job: VectorJob, handle: int, lanes: range) -> subprocess.Popen[bytes]:

@@ -40,7 +40,7 @@ class Glue:
     centre_axis_alignment: float
     """Mean absolute cosine between the centre of one manifold and the variation of another."""
     separable: float
-    """Fraction of the labels drawn that a hyperplane separates in the full space."""
+    """Fraction of the labels drawn that a hyperplane separates in the space that the points span."""
 
 
 def glue(

@@ -26,8 +26,9 @@ def uniformity(features: NDArray[Any], scale: float = 2) -> float:
     0 if all are equal; in high dimensions about -2 scale if they are spread evenly. Lower is more uniform.
     """
     unit = unit_rows(as_samples(features, "features"))
-    cosines = (unit @ unit.T)[np.triu_indices(len(unit), 1)]
-    squared = np.maximum(2 - 2 * cosines, 0)
+    first, second = np.triu_indices(len(unit), 1)
+    lengths = (unit**2).sum(1)  # 1, or 0 of zero vectors
+    squared = np.maximum(lengths[first] + lengths[second] - 2 * (unit @ unit.T)[first, second], 0)
     return float(np.log(np.exp(-scale * squared).mean()))
 
 

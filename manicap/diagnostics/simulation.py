@@ -21,7 +21,8 @@ class SimulatedCapacity:
     standard_error: float
     """Of the capacity, over the draws."""
     dimensions: Floats
-    """For each draw, the number of dimensions at which its labels become separable; N + 1/2 if they never do."""
+    """For each draw, the number of dimensions at which its labels become separable; N + 1/2 if they never do, N
+    those that the points span."""
 
 
 def simulated_capacity(

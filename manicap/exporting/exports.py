@@ -11,6 +11,7 @@ import torch
 
 from manicap.core.config import checked
 from manicap.core.errors import UserError
+from manicap.core.files import atomic_path
 from manicap.core.paths import DATA_DIR
 from manicap.core.ranges import Count
 from manicap.core.remote import local_directory
@@ -127,9 +128,10 @@ def export(
     path = _output(output, run, encoder, format)
     seen = None if run is None else _seen(run, num_frames, local_directory(data_dir), int8, quiet)
     frames = _noise(encoder, num_frames) if seen is None else seen
-    calls: dict[str, Encode] = {"torch": partial(run_torch, encoder), format: _write(encoder, format, path)}
-    expected, found = (encode_in_batches(call, frames) for call in calls.values())
-    parity = check_parity(expected, found, f"{path} ({format})")
+    with atomic_path(path) as scratch:  # what fails the check leaves no file, and an older one as it was
+        calls: dict[str, Encode] = {"torch": partial(run_torch, encoder), format: _write(encoder, format, scratch)}
+        expected, found = (encode_in_batches(call, frames) for call in calls.values())
+        parity = check_parity(expected, found, f"{path} ({format})")
     small = None
     if int8 and run is not None:
         small = _write_int8(run, encoder, path, frames, local_directory(data_dir), quiet)
@@ -171,7 +173,8 @@ def _write(encoder: PretrainedEncoder, format: FormatName, path: Path) -> Encode
         write_onnx(encoder, path)
         return OnnxEncoder(path)
     write_torch_export(encoder, path)
-    return partial(run_torch, torch.export.load(path).module())
+    with path.open("rb") as file:  # by its path it would have to end with .pt2
+        return partial(run_torch, torch.export.load(file).module())
 
 
 def _write_int8(

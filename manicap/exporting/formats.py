@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from torch.export import Dim, ExportedProgram
 
 from manicap.core.errors import UserError
-from manicap.core.files import atomic_write
 from manicap.pretrained.encoder import PretrainedEncoder
 
 OPSET = 18
@@ -46,7 +45,7 @@ def write_torch_export(encoder: PretrainedEncoder, path: Path) -> None:
     """Write a file for `torch.export.load(path).module()`."""
     content = io.BytesIO()
     torch.export.save(export_program(encoder), content)
-    atomic_write(path, content.getvalue())
+    path.write_bytes(content.getvalue())
 
 
 def write_onnx(encoder: PretrainedEncoder, path: Path) -> None:
@@ -68,7 +67,7 @@ def write_onnx(encoder: PretrainedEncoder, path: Path) -> None:
     for key, value in (("layer", encoder.layer), ("card", json.dumps(encoder.card.to_dict()))):
         entry = model.metadata_props.add()
         entry.key, entry.value = f"manicap.{key}", value
-    atomic_write(path, model.SerializeToString())
+    path.write_bytes(model.SerializeToString())
 
 
 class OnnxEncoder:

@@ -50,16 +50,14 @@ def barlow_twins(
     """
     require_two_views("barlow_twins", z_BND, z_other_BND)
     with torch.autocast(z_BND.device.type, enabled=False):
-        z_BND, z_other_BND = (in_float32(z) for z in (z_BND, z_other_BND))
+        views = [in_float32(z) for z in ((z_BND,) if z_other_BND is z_BND else (z_BND, z_other_BND))]
         if normalize:
-            length = math.sqrt(z_BND.shape[2])
-            z_BND, z_other_BND = (length * F.normalize(z, dim=2) for z in (z_BND, z_other_BND))
-        z_BND, z_other_BND = (
-            standardize(gather_rows(z), variance_correction, variance_epsilon) for z in (z_BND, z_other_BND)
-        )
-        B, N, _ = z_BND.shape
-        diagonal_NND = torch.einsum("bid,bjd->ijd", z_BND, z_other_BND) / B
-        squares = product_squares(z_BND.flatten(1), z_other_BND.flatten(1)) / B**2
+            views = [math.sqrt(z.shape[2]) * F.normalize(z, dim=2) for z in views]
+        views = [standardize(gather_rows(z), variance_correction, variance_epsilon) for z in views]
+        B, N, _ = views[0].shape
+        diagonal_NND = torch.einsum("bid,bjd->ijd", views[0], views[-1]) / B
+        flat = [z.flatten(1) for z in views]
+        squares = product_squares(flat[0], flat[-1]) / B**2
         off_diagonal = squares - diagonal_NND.square().sum()
         return ((1 - diagonal_NND).square().sum() + off_diagonal_weight * off_diagonal) / N**2
 

@@ -19,7 +19,8 @@ def uniformity(z_BND: Tensor, scale: float = 2.0) -> Tensor:
         u = mean over i of log E exp(-scale |f_bi - f_ci|^2)        f of unit length, over samples b != c
 
     0 if all samples are equal; -2 scale if they are orthogonal; never lower than -4 scale. Pairs are over the samples
-    of all processes. A zero vector stays zero and receives no gradient. Deviations: none.
+    of all processes. A zero vector stays zero, at distance 1 from unit vectors, and receives no gradient.
+    Deviations: none.
     """
     require_heads("uniformity", z_BND)
     B = len(z_BND) * world_size()
@@ -30,8 +31,9 @@ def uniformity(z_BND: Tensor, scale: float = 2.0) -> Tensor:
         length_BN1 = torch.linalg.vector_norm(z_BND, dim=2, keepdim=True)
         nonzero_BN1 = length_BN1 > 0
         unit_NBD = (z_BND * (nonzero_BN1 / torch.where(nonzero_BN1, length_BN1, 1))).transpose(0, 1)
-        # |f - f'|^2 = 2 - 2 f . f'
-        potential_NBB = 2 * scale * (unit_NBD @ unit_NBD.mT - 1)
+        # |f - f'|^2 = |f|^2 + |f'|^2 - 2 f . f', and |f| is 0 or 1
+        squared_NB1 = nonzero_BN1.transpose(0, 1).to(unit_NBD)
+        potential_NBB = scale * (2 * unit_NBD @ unit_NBD.mT - (squared_NB1 + squared_NB1.mT))
         itself = torch.eye(B, dtype=torch.bool, device=z_BND.device)
         potential_NBB = potential_NBB.masked_fill(itself, -math.inf)
         return (potential_NBB.logsumexp((1, 2)) - math.log(B * (B - 1))).mean()

@@ -74,9 +74,17 @@ def hub_library() -> Any:
 
 
 def download(name: HubName, files: Sequence[str], access: Access, force: bool = False) -> Path:
-    """The directory of these files in the cache, all from one commit; without a network, as downloaded before."""
+    """The directory of these files in the cache, all from one commit; without a network, as downloaded before.
+
+    `force` downloads them again, and requires the network.
+    """
     library = hub_library()
     offline = _why_unreachable(library, name, files[0], access)
+    if force and offline is not None:
+        raise Failure(
+            f"cannot reach {access.address} ({offline}) to download {name} again; try again with a network, or without"
+            " force_download to load what was downloaded before"
+        )
     try:
         first = _fetch(library, name, files[0], name.revision, access, force, offline is not None)
         for file in files[1:]:
@@ -98,7 +106,7 @@ def _fetch(
             name.name,
             file,
             revision=revision,
-            force_download=force and not only_cached,
+            force_download=force,
             local_files_only=only_cached,
             **access.options,
         )

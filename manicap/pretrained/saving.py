@@ -7,6 +7,7 @@ label-curves.png      if it was probed with label curves
 """
 
 import hashlib
+import os
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -40,9 +41,8 @@ def save_directory(encoder: "PretrainedEncoder", directory: Path, name: str | No
     sha256, card = hashlib.sha256(content).hexdigest(), encoder.card
     if sha256 != encoder.fingerprint.partition("-")[0] and card.steps:
         card = replace(card, score=None, weights="changed after training")
-    readme = write_readme(
-        card, name or directory.name, encoder.layer, encoder.num_features, encoder.input_shape, license
-    )
+    name = name or os.path.basename(os.path.abspath(directory))  # "." has no name, and a link keeps its own
+    readme = write_readme(card, name, encoder.layer, encoder.num_features, encoder.input_shape, license)
     description = {
         "format": FORMAT,
         "library": "manicap",

@@ -82,7 +82,11 @@ class FeatureMap(nn.Module):
         return np.asarray(found.float().cpu().numpy())
 
     def standardise(self, store: PlayStore) -> None:
-        """Subtract the mean of each feature over a store and divide by its deviation; constant ones become 0."""
+        """Subtract the mean of each feature over a store and divide by its deviation; constant ones become 0.
+
+        Replaces the statistics of an earlier call.
+        """
+        self.mean = self.scale = None
         rows = np.unique(np.linspace(0, len(store) - 1, STATISTICS_FRAMES).astype(np.int64))
         found = Standardisation.of(
             np.concatenate([self.encode(part) for part in self.view.chunks(store, rows, BATCH_FRAMES)])

@@ -103,10 +103,9 @@ class EncodeVectorObservation(VectorWrapper[Floats, Any, Any, Any, Any]):
         if last:
             shown = features.copy()
             shown[ended] = final
-            self._stack.push(shown)
-            observations = np.full(len(frames), None, object)
+            stacks, observations = self._stack.push(shown), np.full(len(frames), None, object)
             for index in np.flatnonzero(ended):
-                observations[index] = self._stack.shown[index]
+                observations[index] = stacks[index]
             info = {**info, "final_obs": observations}
             return self._stack.begin(features, ended), rewards, terminated, truncated, info
         return self._stack.push(features), rewards, terminated, truncated, info

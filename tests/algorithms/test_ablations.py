@@ -115,6 +115,13 @@ def test_every_method_on_pairs_that_predicts_can_predict_both_ways():
     assert {METHODS[name].settings_type().directions for name in having} == {"forward"}
 
 
+def test_the_ceiling_is_the_mean_over_gaps_of_the_logarithm_of_the_candidates():
+    # Of 5 samples: 5 frames for one pair; of triples, 10 one step apart and 5 two; of four frames, 15, 10 and 5.
+    for horizon, candidates in ((1, [5]), (2, [10, 5]), (3, [15, 10, 5])):
+        found = METHODS["st-dim"].settings_type(horizon=horizon).infonce_ceiling(5)
+        assert found == pytest.approx(np.log(candidates).mean(), rel=1e-14)
+
+
 @pytest.mark.parametrize("directions", ["forward", "both"])
 def test_a_horizon_of_two_means_all_pairs_of_three_frames_that_lie_one_or_two_steps_apart(directions):
     """Pair by pair and position by position. Pairs equally far apart are one batch: the negatives of each other."""

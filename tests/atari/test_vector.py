@@ -164,6 +164,25 @@ def test_a_killed_process_is_a_failure_that_says_so(make):
         envs.step(np.zeros(2, int))
 
 
+@pytest.mark.parametrize("call", ["step", "reset"])
+def test_an_interrupt_closes_the_environments_whose_lanes_are_at_different_steps(make, monkeypatch, call):
+    # A step that followed would find the answers of the interrupted one, and return before its own was played.
+    envs = make("pong", 2, num_workers=2)
+    envs.reset(seed=0)
+    [worker] = envs._workers
+
+    def interrupt():
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(envs._own, call, interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        envs.reset() if call == "reset" else envs.step(np.zeros(2, int))
+    assert worker.poll() is not None
+    for use in (envs.reset, lambda: envs.step(np.zeros(2, int))):
+        with pytest.raises(UserError, match=r"closed, by close\(\) or by an interrupt; make them again"):
+            use()
+
+
 def test_processes_end_with_the_environments(make):
     envs = make("pong", 2, num_workers=2)
     [worker] = envs._workers

@@ -4,6 +4,7 @@ import pytest
 from manicap.diagnostics import glue, simulated_capacity
 from manicap.diagnostics.cones import ConeProjection
 from manicap.diagnostics.effective_geometry import _anchors
+from manicap.diagnostics.manifolds import in_own_span
 from tests.diagnostics.shapes import apart, correlated_centres, polygon, spheres
 
 
@@ -26,6 +27,33 @@ def test_two_equal_points_are_easy_with_one_label_and_impossible_with_two(labels
     found = glue([np.ones((1, 1))] * 2, seeded(), np.array(labels), num_draws=4, centered=False)
     assert found.capacity == pytest.approx(2 / needed, rel=1e-6)
     assert found.separable == separable
+
+
+def test_directions_without_points_do_not_separate():
+    # Both clouds surround the origin of their 3 dimensions, so their cone is all of them: |t - v|^2 = 3, in any space.
+    clouds = [np.random.default_rng(seed).standard_normal((60, 3)) for seed in (1, 2)]
+    turn = np.linalg.qr(np.random.default_rng(3).standard_normal((23, 23)))[0][:3]
+    for basis in (np.eye(3), np.eye(3, 23), turn):
+        found = glue([x @ basis for x in clouds], np.random.default_rng(0), num_draws=40)
+        assert found.separable == 0
+        assert found.capacity == pytest.approx(2 / 3, abs=1e-9)
+
+
+def test_centring_leaves_one_direction_less():
+    # Four points less their mean span 3 dimensions and add up to 0: with one label they surround the origin.
+    pairs = [np.random.default_rng(seed).standard_normal((2, 10)) for seed in (3, 4)]
+    found = glue(pairs, np.random.default_rng(0), labels=[1, 1], num_draws=40)
+    assert found.separable == 0
+    assert found.capacity == pytest.approx(2 / 3, abs=1e-9)
+
+
+@pytest.mark.parametrize(("dimensions", "rank"), [(5, 5), (20, 12)])
+def test_points_without_dead_directions_keep_their_angles(dimensions, rank):
+    # The smallest of 5 axes is 1e-6 of the others: small, but not dead.
+    points = np.random.default_rng(0).standard_normal((12, dimensions)) * np.append(np.ones(dimensions - 1), 1e-6)
+    found = np.concatenate(in_own_span([points[:4], points[4:]]))
+    assert found.shape == (12, rank)
+    np.testing.assert_allclose(found @ found.T, points @ points.T, atol=1e-13)
 
 
 def test_manifolds_apart_add_up_as_in_mean_field_theory():

@@ -18,6 +18,7 @@ def test_uniformity_by_hand():
     corners = np.array([[1.0, 0], [-1, 0], [0, 1], [0, -1]])
     assert uniformity(corners) == pytest.approx(np.log((4 * np.exp(-4) + 2 * np.exp(-8)) / 6), abs=1e-12)
     assert uniformity(np.ones((5, 3))) == pytest.approx(0, abs=1e-12)
+    assert uniformity(np.zeros((5, 3))) == 0
 
 
 def test_uniformity_equals_the_pairwise_distances_of_scipy():

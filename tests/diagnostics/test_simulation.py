@@ -35,6 +35,14 @@ def test_a_manifold_around_the_origin_is_never_separable():
     assert found.dimensions.tolist() == [3.5] * 3
 
 
+def test_directions_without_points_do_not_separate():
+    # Both clouds surround the origin of their 3 dimensions, turned within 23: no labels are separable, n = 3.5.
+    rng = np.random.default_rng(0)
+    turn = np.linalg.qr(rng.standard_normal((23, 23)))[0][:3]
+    found = simulated_capacity([rng.standard_normal((60, 3)) @ turn for _ in range(2)], rng, num_draws=3)
+    assert found.dimensions.tolist() == [3.5] * 3
+
+
 def test_given_labels_are_used():
     # Two equal points with one label: separable in one dimension, always.
     found = simulated_capacity([np.ones((1, 4))] * 2, np.random.default_rng(0), np.array([-1, -1]), 5, centered=False)

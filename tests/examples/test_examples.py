@@ -1,6 +1,7 @@
 """Every example runs as a script with tiny budgets, from another directory, and prints its table."""
 
 import importlib.util
+import json
 import os
 import re
 import runpy
@@ -9,6 +10,7 @@ import sys
 from functools import cache
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
@@ -125,6 +127,51 @@ def test_the_return_of_an_agent_is_that_of_its_last_games():
     # Student's t with one degree of freedom is 12.706; the standard error of 1 and 3 is 1.
     assert example.interval([1.0, 3.0]) == "2.0 [-10.7, 14.7]"
     assert example.interval([1.0]) == "1.0"
+    assert example.interval([0.0, 0.0, 0.0]) == "0.0 [0.0, 0.0]"
+
+
+EARLIER = {"num_envs": 8, "layer": "backbone", "width": 512, "max_steps": None}
+
+
+@pytest.mark.parametrize(
+    ("method", "stored", "changed", "told"),
+    [
+        ("st-dim", EARLIER, {}, None),
+        ("st-dim", EARLIER | {"collect_steps": 20_000}, {}, None),
+        ("st-dim", EARLIER, {"num_envs": 4}, "--num-envs 8, not 4"),
+        ("st-dim", EARLIER, {"width": 256}, "--width 512, not 256"),
+        ("st-dim", EARLIER, {"layer": "output"}, "--layer backbone, not output"),
+        ("st-dim", EARLIER, {"max_steps": 9}, "--max-steps None, not 9"),
+        ("st-dim", EARLIER, {"collect_steps": 999}, "--collect-steps 20000, not 999"),
+        ("st-dim", EARLIER | {"collect_steps": 999}, {}, "--collect-steps 999, not 20000"),
+        ("st-dim@output", EARLIER, {"layer": "output"}, None),
+        ("st-dim@output", EARLIER, {"width": 256}, "--width 512, not 256"),
+        ("scratch", EARLIER, {"width": 256, "collect_steps": 999}, None),
+        ("scratch", EARLIER, {"num_envs": 4}, "--num-envs 8, not 4"),
+    ],
+)
+def test_the_return_of_an_agent_with_other_settings_is_not_reused(tmp_path, capsys, method, stored, changed, told):
+    example = agents_example()
+    result = {"game": "pong", "method": method, "seed": 1, "steps": 100, "seconds": 1.0, "games": [(100, 1.0, 7.0)]}
+    (tmp_path / f"pong-{method}-s1-100.json").write_text(json.dumps(result | {"options": stored}))
+    options = example.Options(("pong",), (method,), (1,), steps=100, results_dir=tmp_path, **changed)
+    if told is None:
+        example.main(options)
+        assert f"| pong | {method} | 100 | 7.0 |" in capsys.readouterr().out
+    else:
+        with pytest.raises(SystemExit, match=f"was trained with {told}; use another --results-dir"):
+            example.main(options)
+
+
+def test_the_return_of_a_game_that_ends_at_the_last_step_is_in_the_last_window(monkeypatch):
+    agents_example()  # skips without its extra
+    monkeypatch.syspath_prepend(EXAMPLES)
+    drawn = runpy.run_path(str(EXAMPLES.parent / "docs" / "scripts" / "rl.py"))
+    # Twelve windows of 100 steps: step 99 is in the first, 1,100 and 1,200 in the last.
+    games = [(99, 1.0, -21.0), (1100, 11.0, -20.0), (1200, 12.0, -10.0)]
+    found = drawn["curve"]({"games": games}, 0, 1200)
+    assert found[[0, -1]].tolist() == [-21, -15]
+    assert np.isnan(found[1:-1]).all()
 
 
 @pytest.mark.slow

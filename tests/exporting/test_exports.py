@@ -99,6 +99,28 @@ def test_features_that_differ_are_a_failure():
         check_parity(expected, np.full_like(expected, np.nan), "it")
 
 
+@pytest.mark.parametrize(("format", "name"), [("onnx", "encoder.onnx"), ("torch-export", "encoder.pt2")])
+def test_an_export_that_fails_its_check_leaves_the_older_file_and_nothing_else(
+    run_dir, tmp_path, monkeypatch, format, name
+):
+    if format == "onnx":
+        pytest.importorskip("onnx", reason="onnx is not installed: pip install 'manicap[onnx]'")
+    older, new = tmp_path / "older" / name, tmp_path / "new" / name
+    older.parent.mkdir()
+    older.write_bytes(b"the older one")
+    monkeypatch.setattr("manicap.exporting.exports._noise", lambda encoder, count: np.zeros((2, 1, 210, 160), np.uint8))
+    monkeypatch.setattr("manicap.exporting.exports.run_torch", lambda encoder, frames: next(answers))
+    monkeypatch.setattr("manicap.exporting.exports.OnnxEncoder", lambda path: lambda frames: next(answers))
+    for path in (older, new):
+        # The module's features of two batches, then the export's: 3 is not 1.
+        answers = iter(np.full((1, 4), value, np.float32) for value in (1, 1, 1, 3))
+        with pytest.raises(Failure, match=rf"{name} \({format}\) does not compute what the module computes"):
+            manicap.export(run_dir, format, output=path, data_dir=tmp_path / "no data")
+    assert [path.name for path in older.parent.iterdir()] == [name]
+    assert older.read_bytes() == b"the older one"
+    assert [*new.parent.iterdir()] == []
+
+
 def test_mistakes_are_told(run_dir, tmp_path, monkeypatch):
     with pytest.raises(manicap.UserError, match="int8 is for ONNX only"):
         manicap.export(run_dir, "torch-export", int8=True)

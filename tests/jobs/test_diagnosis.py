@@ -2,19 +2,24 @@
 
 import json
 import shutil
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
+from manicap.algorithms import METHODS
+from manicap.algorithms.base import Batch, MethodContext
 from manicap.cli.main import main
 from manicap.core.errors import UserError
 from manicap.diagnostics.runs import BATCH, RunDiagnosis, window_pairs
-from manicap.domains.play.diagnosis import PlayDiagnosisConfig
+from manicap.domains.play.diagnosis import PlayDiagnosisConfig, own_bounds
 from manicap.jobs.diagnosis import diagnose_run
 from manicap.jobs.nerve import run_membership
 from manicap.train.loop import pretrain
 from manicap.train.setup import Execution
-from tests.algorithms.small import small_config
+from tests.algorithms.small import small_config, small_settings
 
 CONFIG = PlayDiagnosisConfig(probe_steps=640, windows=128, window_frames=4, points=10, values=4)
 
@@ -47,6 +52,30 @@ def test_bounds_hold_on_real_features(results):
         assert measures["centroid_norm"] <= measures["centroid_bound"]
         assert all(0 < entry.capacity <= 2 for entry in result.capacities.values())
         assert set(result.capacities) >= {"player_y", "ball_x"}
+
+
+@pytest.mark.parametrize("horizon", [1, 2, 3])
+@pytest.mark.parametrize("method", ["st-dim", "dim-c+", "dim-uac+", "global-t-dim", "dim"])
+def test_a_critic_that_knows_nothing_has_a_bound_of_zero(method, horizon, monkeypatch):
+    # Scores of 0 pick each of K candidates with probability 1/K. Frames t and t + gap of 5 samples of horizon + 1
+    # frames: K = 5 (horizon + 1 - gap). `dim` compares a frame with itself: K = 5.
+    ceilings = [np.log(5), (np.log(10) + np.log(5)) / 2, (np.log(15) + np.log(10) + np.log(5)) / 3]
+    settings = small_settings(method)
+    if method != "dim":
+        settings = replace(settings, horizon=horizon, directions="both")
+    config = small_config(method, batch_size=5, settings=settings)
+    built = METHODS[method](settings, MethodContext((1, 84, 84)))
+    for name, parameter in built.named_parameters():
+        if name.startswith("predictor"):
+            torch.nn.init.zeros_(parameter)
+    frames = torch.zeros(5, built.frames_per_sample, 1, 84, 84, dtype=torch.uint8)
+    parts = {name: float(value.detach()) for name, value in built.loss(Batch(frames)).parts.items()}
+    monkeypatch.setattr("manicap.domains.play.diagnosis.read_log", lambda *_: [parts])
+    found = own_bounds(Path("run"), config)
+    assert found.pop("own_ceiling") == pytest.approx(ceilings[0 if method == "dim" else horizon - 1])
+    # float32 rounding of a loss of about 2
+    assert list(found.values()) == pytest.approx([0] * len(found), abs=1e-6)
+    assert "own_bound_global" in found
 
 
 def test_heads_come_from_the_encoder_or_from_the_training_parts(results):

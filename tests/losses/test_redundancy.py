@@ -4,6 +4,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from manicap.losses import redundancy
 from manicap.losses.redundancy import BarlowRegularizer, barlow_twins, standardize
 
 
@@ -88,6 +89,24 @@ def test_a_normalised_output_of_length_zero_is_finite_with_its_gradient() -> Non
     loss.backward()
     assert torch.isfinite(loss)
     assert torch.isfinite(z.grad).all()  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("shape", [(5, 2, 4), (12, 2, 3)])  # by Gram matrices, and by correlations
+@pytest.mark.parametrize("normalize", [False, True])
+def test_heads_compared_with_themselves_are_prepared_once(
+    monkeypatch: pytest.MonkeyPatch, shape: tuple[int, int, int], normalize: bool
+) -> None:
+    calls = []
+    monkeypatch.setattr(redundancy, "gather_rows", lambda z: calls.append(0) or z)
+    z = randn(*shape).requires_grad_()
+    loss = barlow_twins(z, z, 0.3, normalize=normalize)
+    (gradient,) = torch.autograd.grad(loss, z)
+    assert len(calls) == 1
+    # The same numbers in another tensor: both are prepared, and the gradient is the sum of theirs.
+    other = z.detach().clone().requires_grad_()
+    expected = barlow_twins(z, other, 0.3, normalize=normalize)
+    torch.testing.assert_close(loss, expected, rtol=1e-13, atol=0)
+    torch.testing.assert_close(gradient, sum(torch.autograd.grad(expected, (z, other))), rtol=1e-10, atol=1e-12)
 
 
 def test_the_regularizer_compares_heads_of_the_same_samples_with_each_other() -> None:

@@ -38,6 +38,21 @@ def test_it_is_the_mean_over_heads_of_what_diagnose_measures() -> None:
     assert UniformityRegularizer(2.0, scale=1.0)(z)[0].item() == pytest.approx(2 * uniformity(z, 1.0).item())
 
 
+def test_zero_vectors_are_equal_samples_at_distance_one_from_the_others() -> None:
+    assert uniformity(torch.zeros(4, 2, 3)).item() == pytest.approx(0, abs=1e-6)
+    # Zero, zero, east: pairs at squared distance 0, 1, 1.
+    z = torch.tensor([[0.0, 0.0], [0.0, 0.0], [3.0, 0.0]]).double()
+    expected = math.log((1 + 2 * math.exp(-2)) / 3)
+    assert uniformity(z[:, None]).item() == pytest.approx(expected, rel=1e-14)
+    assert measured(z.numpy()) == pytest.approx(expected, rel=1e-14)
+
+
+def test_collapsed_heads_get_a_finite_gradient() -> None:
+    z = torch.zeros(4, 2, 3, requires_grad=True)
+    (gradient,) = torch.autograd.grad(uniformity(z), z)
+    assert torch.equal(gradient, torch.zeros(4, 2, 3))
+
+
 def test_a_zero_vector_gets_no_gradient() -> None:
     z = randn(4, 2, 5)
     z[1, 0] = 0

@@ -61,3 +61,13 @@ def test_the_regularizer_is_25_variances_and_one_covariance() -> None:
     assert VICRegularizer(2.0)(z)[0].item() == pytest.approx(2 * (25 * variance + covariance), rel=1e-13)
     other = VICRegularizer(2.0, variance_weight=1, covariance_weight=3)
     assert other(z)[0].item() == pytest.approx(2 * (variance + 3 * covariance), rel=1e-13)
+
+
+def test_of_two_views_the_regularizer_has_half_the_covariance_of_the_method() -> None:
+    # VICReg's code: 25 (v + v') / 2 + c + c'. The regularizer is the mean of 25 v + c and 25 v' + c'.
+    z, z_other = 0.5 * randn(6, 2, 3), 0.5 * randn(6, 2, 3, seed=1)
+    variance, covariance = (term(z).item() + term(z_other).item() for term in (variance_hinge, covariance_penalty))
+    found = VICRegularizer(1.0)(z, other_BND=z_other)[0].item()
+    assert found == pytest.approx(25 * variance / 2 + covariance / 2, rel=1e-13)
+    as_in_the_code = VICRegularizer(1.0, covariance_weight=2.0)(z, other_BND=z_other)[0].item()
+    assert as_in_the_code == pytest.approx(25 * variance / 2 + covariance, rel=1e-13)

@@ -74,6 +74,14 @@ def test_the_readme_shows_the_score_beside_its_floors_and_how_to_load_it(encoder
     assert (saved / "label-curves.png").read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.parametrize("directory", [".", "", "../pong-encoder/", "inner/.."])
+def test_the_readme_names_the_directory_also_if_its_path_does_not(encoder, tmp_path, monkeypatch, directory):
+    (tmp_path / "pong-encoder" / "inner").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "pong-encoder")
+    encoder.save_pretrained(directory)
+    assert 'manicap.load("pong-encoder")' in (tmp_path / "pong-encoder" / "README.md").read_text()
+
+
 def test_changed_weights_are_saved_without_the_score_of_the_old_ones(probed, frames, tmp_path):
     encoder = manicap.load(probed, "backbone")
     with torch.no_grad():
@@ -149,6 +157,16 @@ def test_without_a_network_the_cache_is_used_and_then_the_error_is_clear(hub, fr
     assert torch.equal(manicap.load(NAME)(frames), manicap.load(saved)(frames))
     with pytest.raises(Failure, match=r"cannot reach http://127\.0\.0\.1:9 .*, and somebody/other was not downloaded"):
         manicap.load("somebody/other")
+
+
+def test_without_a_network_nothing_is_downloaded_again(hub, monkeypatch):
+    assert manicap.from_pretrained(NAME).num_features == 8
+    hub.status = 503
+    with pytest.raises(Failure, match=r"cannot reach http://127.* to download somebody/pong-encoder again; try again"):
+        manicap.from_pretrained(NAME, force_download=True)
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")  # discard: nobody listens
+    with pytest.raises(Failure, match=r"cannot reach http://127\.0\.0\.1:9 .* or without force_download to load what"):
+        manicap.from_pretrained(NAME, force_download=True)
 
 
 @pytest.mark.parametrize(

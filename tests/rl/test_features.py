@@ -39,6 +39,23 @@ def test_standardised_features_have_mean_0_and_at_most_deviation_1(run, pong_sto
     assert np.median(found.std(0)) > 0.9
 
 
+def test_standardising_again_replaces_the_statistics(pong_store):
+    # The mean pixel, as it is: its mean and deviation over the 1,024 frames of the store, by NumPy.
+    class Brightness(torch.nn.Module):
+        def forward(self, frames):
+            return frames.double().mean((2, 3))
+
+    features = feature_map(Brightness(), input_shape=(1, 210, 160), standardise=pong_store)
+    features.standardise(pong_store)
+    rows = np.unique(np.linspace(0, len(pong_store) - 1, 1024).astype(int))
+    brightness = np.asarray(pong_store.frames[:])[rows].mean((1, 2))
+    expected = (brightness - brightness.mean()) / brightness.std()
+    # float32 statistics of numbers around 100 that differ by about 1
+    np.testing.assert_allclose(
+        features.encode(np.asarray(pong_store.frames[:])[rows[::50], None])[:, 0], expected[::50], atol=1e-4
+    )
+
+
 def test_features_are_clipped_at_ten_deviations(run, pong_store, frames):
     features = feature_map(run, width=8, standardise=pong_store)
     features.scale *= 1e6

@@ -1,3 +1,5 @@
+from functools import partial
+
 import gymnasium
 import numpy as np
 import pytest
@@ -7,17 +9,19 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 import manicap
 from manicap.core.errors import UserError
 from manicap.rl import EncodeObservation, EncodeVectorObservation
+from manicap.rl.wrappers import FeatureStack
 
-LENGTH = 3
+LENGTHS = (3, 2)
 
 
 class Counter(gymnasium.Env):
-    """A picture of 2 x 2 that is the number of the step, from 10 on; episodes of three steps."""
+    """A picture of 2 x 2 that is the number of the step, from 10 on; episodes of three steps, or as many as told."""
 
     observation_space = gymnasium.spaces.Box(0, 255, (1, 2, 2), np.uint8)
     action_space = gymnasium.spaces.Discrete(2)
 
-    def __init__(self, shape=(1, 2, 2)):
+    def __init__(self, shape=(1, 2, 2), length=3):
+        self.length = length
         self.observation_space = gymnasium.spaces.Box(0, 255, shape, np.uint8)
 
     def reset(self, *, seed=None, options=None):
@@ -26,7 +30,7 @@ class Counter(gymnasium.Env):
 
     def step(self, action):
         self.time += 1
-        return self.picture(), 0.0, self.time == 10 + LENGTH, False, {}
+        return self.picture(), 0.0, self.time == 10 + self.length, False, {}
 
     def picture(self):
         return np.full(self.observation_space.shape, self.time, np.uint8)
@@ -45,6 +49,14 @@ class Mean(torch.nn.Module):
 OPTIONS = {"input_shape": (1, 2, 2), "stack": 3}
 
 
+def two_counters(mode):
+    """Episodes of three and of two steps: they end together only in every sixth step."""
+    envs = SyncVectorEnv([partial(Counter, length=length) for length in LENGTHS], autoreset_mode=mode)
+    envs = EncodeVectorObservation(envs, Mean(), **OPTIONS)
+    assert envs.reset()[0].tolist() == [[10, 10, 10]] * 2
+    return envs
+
+
 def test_one_environment_gives_the_features_of_the_last_frames_oldest_first():
     env = EncodeObservation(Counter(), Mean(), **OPTIONS)
     assert env.observation_space.shape == (3,)
@@ -55,35 +67,57 @@ def test_one_environment_gives_the_features_of_the_last_frames_oldest_first():
 
 
 def test_many_reset_in_the_same_step_keep_the_last_features():
-    envs = SyncVectorEnv([Counter] * 2, autoreset_mode=AutoresetMode.SAME_STEP)
-    envs = EncodeVectorObservation(envs, Mean(), **OPTIONS)
-    envs.reset()
-    for _ in range(LENGTH):
+    envs = two_counters(AutoresetMode.SAME_STEP)
+    # What each of six steps shows, and the last frames of the episodes that end in it, environment by environment.
+    first, second, third = [10, 10, 10], [10, 10, 11], [10, 11, 12]
+    expected = [
+        ([second, second], [None, None]),
+        ([third, first], [None, [10, 11, 12]]),
+        ([first, second], [[11, 12, 13], None]),
+        ([second, first], [None, [10, 11, 12]]),
+        ([third, second], [None, None]),
+        ([first, first], [[11, 12, 13], [10, 11, 12]]),
+    ]
+    held = []
+    for shown, final in expected:
         found, _, terminated, _, info = envs.step(np.zeros(2, int))
-    assert terminated.all()
-    assert found.tolist() == [[10, 10, 10]] * 2
-    assert [each.tolist() for each in info["final_obs"]] == [[11, 12, 13]] * 2
-    assert envs.step(np.zeros(2, int))[0].tolist() == [[10, 10, 11]] * 2
+        assert found.tolist() == shown
+        assert terminated.tolist() == [each is not None for each in final]
+        held.append((info.get("final_obs", [None, None]), final))
+    for found, final in held:  # later steps did not write into them
+        assert [None if each is None else each.tolist() for each in found] == final
 
 
 def test_many_reset_in_the_next_step_begin_a_new_stack():
-    envs = EncodeVectorObservation(SyncVectorEnv([Counter] * 2), Mean(), **OPTIONS)
-    envs.reset()
-    for _ in range(LENGTH):
-        found, *_ = envs.step(np.zeros(2, int))
-    assert found.tolist() == [[11, 12, 13]] * 2
-    assert envs.step(np.zeros(2, int))[0].tolist() == [[10, 10, 10]] * 2
-    assert envs.step(np.zeros(2, int))[0].tolist() == [[10, 10, 11]] * 2
+    envs = two_counters(AutoresetMode.NEXT_STEP)
+    first, second, third, last = [10, 10, 10], [10, 10, 11], [10, 11, 12], [11, 12, 13]
+    # Every episode is one step longer, the one that resets.
+    expected = [[second, second], [third, third], [last, first], [first, second], [second, third], [third, first]]
+    for shown in expected:
+        assert envs.step(np.zeros(2, int))[0].tolist() == shown
+    # A reset in between, after the second has ended and before it would begin by itself.
+    envs.step(np.zeros(2, int))
+    envs.step(np.zeros(2, int))
+    assert envs.reset()[0].tolist() == [first, first]
+    assert envs.step(np.zeros(2, int))[0].tolist() == [second, second]
 
 
-def test_the_encoder_is_called_once_per_step_for_all_environments(encoder):
-    envs = SyncVectorEnv([Counter] * 4, autoreset_mode=AutoresetMode.SAME_STEP)
-    envs = EncodeVectorObservation(envs, Mean(), **OPTIONS)
-    envs.reset()
+def test_the_encoder_is_called_once_per_step_for_all_environments():
+    envs = two_counters(AutoresetMode.SAME_STEP)
     before = Mean.calls
-    for _ in range(2 * LENGTH):
-        envs.step(np.zeros(4, int))
-    assert Mean.calls - before == 2 * LENGTH
+    for _ in range(6):
+        envs.step(np.zeros(2, int))
+    assert Mean.calls - before == 6
+
+
+def test_all_stacks_are_copied_at_most_twice_per_step(monkeypatch):
+    # What ended and what begins; of a step in which nothing ends, once.
+    envs, copies, shown = two_counters(AutoresetMode.SAME_STEP), [], FeatureStack.shown.fget
+    monkeypatch.setattr(FeatureStack, "shown", property(lambda stack: copies.append(0) or shown(stack)))
+    for number in (1, 2, 2, 2, 1, 2):
+        copies.clear()
+        envs.step(np.zeros(2, int))
+        assert len(copies) == number
 
 
 def test_features_of_a_game_are_those_of_its_frames(run, encoder):

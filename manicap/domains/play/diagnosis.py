@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from manicap.algorithms.base import ProbeInput
+from manicap.algorithms.predictors import PairSettings
 from manicap.core.errors import UserError
 from manicap.core.ranges import PlaySteps, Range
 from manicap.core.seeding import numpy_generator
@@ -105,11 +106,12 @@ def window_rows(store: PlayStore, part: Part, count: int, length: int) -> Rows:
 
 
 def own_bounds(run_dir: Path, config: RunConfig) -> dict[str, float]:
-    """log K - L of the run's own critic, from its last validation, if its loss is an InfoNCE."""
+    """log K - L of the run's own critic, from its last validation, if its loss is an InfoNCE with K candidates."""
     val = read_log(run_dir, METRICS, "val")
     if not val or config.method.startswith("jsd"):
         return {}
-    ceiling = math.log(config.batch_size)
+    settings, size = config.settings, config.batch_size
+    ceiling = settings.infonce_ceiling(size) if isinstance(settings, PairSettings) else math.log(size)
     found = {f"own_bound_{name}": ceiling - val[-1][name] for name in ("global", "local") if name in val[-1]}
     return {**found, "own_ceiling": ceiling} if found else {}
 
