@@ -91,6 +91,11 @@ class LabelReader:
         return {name: plain_label(value, name, place) for name, value in found.items()}
 
     def _of_vector(self, observation: Any, place: str) -> dict[str, Any]:
+        if isinstance(observation, dict):
+            raise UserError(
+                f"labels 'observation' need a vector of numbers, and the observation is a dict of"
+                f" {', '.join(map(str, observation))} {place}: give a function of (env, observation, info)"
+            )
         vector = np.asarray(observation)
         if vector.ndim != 1 or vector.dtype.kind not in "biuf":
             raise UserError(

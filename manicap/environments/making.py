@@ -14,6 +14,7 @@ from typing import Any
 import gymnasium
 
 from manicap.core.errors import UserError
+from manicap.core.ranges import shown
 from manicap.core.registry import import_plugin, is_plugin, require_allowed
 from manicap.core.seeding import stream_seed
 from manicap.environments.config import LOCAL, RecordConfig
@@ -76,7 +77,7 @@ def make_environment(config: RecordConfig, own: OwnFunctions) -> Environment:
         else:
             made = _made(maker, keywords, config.keywords)
     if not isinstance(made, gymnasium.Env):
-        raise UserError(f"{config.env} made a {type(made).__name__}, which is not a gymnasium.Env")
+        raise UserError(f"{config.env} must make a gymnasium.Env, and returned {shown(made)}")
     if config.frames == "render" and made.render_mode != "rgb_array":
         raise UserError(
             f"{config.env} renders {made.render_mode or 'nothing'}: make it with render_mode='rgb_array', or take"

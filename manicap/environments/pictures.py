@@ -63,6 +63,10 @@ def _observed(source: str, observation: Any, place: str) -> Any:
 def _as_image(found: Any, what: str, place: str) -> Bytes:
     if found is None:
         raise UserError(f"{what} returned None {place}: it must return an image")
+    if isinstance(found, dict):
+        raise UserError(
+            f"{what} is a dict {place} of {', '.join(map(str, found))}: name one, such as observation.image"
+        )
     if not isinstance(found, np.ndarray):
         raise UserError(f"{what} is a {type(found).__name__} {place}, not an array")
     image = np.moveaxis(found, 0, -1) if _channels_first(found) else found

@@ -88,6 +88,8 @@ def source_sha256(path: Path) -> str:
 
 
 def _open_npz(path: Path) -> Source:
+    if not zipfile.is_zipfile(path):
+        raise UserError(f"{path} is not an .npz file, or it is damaged: write it with numpy.savez")
     with np.load(path, allow_pickle=False) as archive:
         names = [name for name in archive.files if name != "frames"]
         if "frames" not in archive.files:
@@ -203,6 +205,10 @@ def _read_table(path: Path) -> dict[str, NDArray[Any]]:
     for number, line in enumerate(lines, 2):
         if len(line) != len(head):
             raise UserError(f"line {number} of {path} has {len(line)} values, and the first line has {len(head)} names")
+        if "" in line:
+            raise UserError(
+                f"line {number} of {path} has no {head[line.index('')]}: a label must have a value everywhere"
+            )
     if len({*head}) != len(head):
         raise UserError(f"{path} has two columns of one name: {', '.join(head)}")
     return {name: _typed([line[place] for line in lines]) for place, name in enumerate(head)}

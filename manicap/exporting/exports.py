@@ -111,7 +111,8 @@ def export(
         source: As in `manicap.load`: a run, a saved encoder, or a name on a hub.
         format: `onnx` (requires `manicap[onnx]`) or `torch-export`.
         layer: Layer that gives the features, as in `manicap.load`.
-        output: Output file; by default `encoder.onnx` or `encoder.pt2` in the run's directory, or in the current one.
+        output: Output file; by default `encoder.onnx` or `encoder.pt2` in the directory of the run or encoder, of one
+            from a hub in the current directory.
         int8: Also write an int8 ONNX file, and report its cost in score and its speed. Requires the run, on whose probe
             frames it is calibrated and probed.
         num_frames: Number of frames to check on: the run's own if they are on disk, noise otherwise.
@@ -125,7 +126,7 @@ def export(
         raise UserError(f"int8 is calibrated on the frames of a run, and {source} is none: give the run's directory")
     if format == "onnx":
         onnx_runtime()
-    path = _output(output, run, encoder, format)
+    path = _output(output, source, format)
     seen = None if run is None else _seen(run, num_frames, local_directory(data_dir), int8, quiet)
     frames = _noise(encoder, num_frames) if seen is None else seen
     with atomic_path(path) as scratch:  # what fails the check leaves no file, and an older one as it was
@@ -156,12 +157,12 @@ def _opened(source: Path | str) -> FinishedRun | None:
     return FinishedRun(path) if (path / "config.toml").is_file() and (path / "encoder.json").is_file() else None
 
 
-def _output(output: Path | str | None, run: FinishedRun | None, encoder: PretrainedEncoder, format: FormatName) -> Path:
+def _output(output: Path | str | None, source: Path | str, format: FormatName) -> Path:
     if format not in get_args(FormatName):
         raise UserError(f"format must be onnx or torch-export, got {format!r}")
     suffix = SUFFIXES[format]
     if output is None:
-        return (Path() if run is None else run.run_dir) / f"encoder{suffix}"
+        return (Path(source) if Path(source).is_dir() else Path()) / f"encoder{suffix}"
     if Path(output).suffix != suffix:
         raise UserError(f"the file of format {format} must end with {suffix}, got {output}")
     return Path(output)

@@ -52,6 +52,7 @@ def save_directory(encoder: "PretrainedEncoder", directory: Path, name: str | No
         "sha256": sha256,
         "card": card.to_dict(),
     }
+    _require_own(directory)
     try:
         directory.mkdir(parents=True, exist_ok=True)
         atomic_write(directory / WEIGHTS, content)
@@ -65,6 +66,22 @@ def save_directory(encoder: "PretrainedEncoder", directory: Path, name: str | No
         write_sealed(directory / CONFIG, description)
     except OSError as error:
         raise refused_by_system(f"cannot save the encoder to {shown(directory)}", error) from None
+
+
+def _require_own(directory: Path) -> None:
+    """Files of the same names that belong to something else must not be replaced."""
+    taken = [name for name in (CONFIG, WEIGHTS, README, PICTURE) if (directory / name).exists()]
+    if taken and not _is_saved_encoder(directory):
+        raise UserError(
+            f"{shown(directory)} has a {taken[0]} that is not of a saved encoder: give an empty or a new directory"
+        )
+
+
+def _is_saved_encoder(directory: Path) -> bool:
+    try:
+        return bool(read_json(directory / CONFIG, "manicap encoder", {"library": str})["library"] == "manicap")
+    except UserError:
+        return False
 
 
 def read_saved(directory: Path) -> dict[str, Any]:

@@ -27,7 +27,7 @@ BAD = {
     "Listing": r"the label 'x' is \[1, 2\] \(list\) in lane 0 at step 0: it must be a bool, an int, a float or a str",
     "make_walk_for_people": r"renders human: make it with render_mode='rgb_array', or take frames from the observation",
     "make_blind": r"renders nothing: make it with render_mode='rgb_array', or take frames from the observation",
-    "not_an_environment": r"made a int, which is not a gymnasium.Env",
+    "not_an_environment": r"not_an_environment must make a gymnasium.Env, and returned 3",
     "nowhere": r"cannot import tests.environments.worlds:nowhere",
     "DOORS": r"is not a function that makes an environment",
 }

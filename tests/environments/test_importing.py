@@ -223,7 +223,7 @@ def test_files_that_are_no_recordings(import_here, tmp_path):
     with pytest.raises(UserError, match=r"there is no file .*play.npz"):
         import_here(tmp_path / "play.npz")
     (tmp_path / "play.npz").write_bytes(b"not a zip")
-    with pytest.raises(UserError, match=r"cannot read .*play.npz"):
+    with pytest.raises(UserError, match=r"play.npz is not an .npz file, or it is damaged: write it with numpy.savez"):
         import_here(tmp_path / "play.npz")
     with pytest.raises(UserError, match=r"neither a folder nor ends in .npz, .h5, .hdf5"):
         import_here(tmp_path / "play.mat")
@@ -239,6 +239,11 @@ def test_bad_folders(import_here, tmp_path):
     text = table.read_text()
     table.write_text(text + "1,2\n")
     with pytest.raises(UserError, match=r"line 7 of .*labels.csv has 2 values, and the first line has 7 names"):
+        import_here(folder)
+    head, first, *rest = text.splitlines(keepends=True)
+    name = head.split(",")[1]
+    table.write_text("".join([head, first, ",".join([rest[0].split(",")[0], "", *rest[0].split(",")[2:]]), *rest[1:]]))
+    with pytest.raises(UserError, match=rf"line 3 of .*labels.csv has no {name}: a label must have a value everywhere"):
         import_here(folder)
     table.write_text("".join(text.splitlines(keepends=True)[:4]))
     with pytest.raises(UserError, match="'episode' has 3 rows, and there are 5 frames"):

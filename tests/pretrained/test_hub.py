@@ -82,6 +82,20 @@ def test_the_readme_names_the_directory_also_if_its_path_does_not(encoder, tmp_p
     assert 'manicap.load("pong-encoder")' in (tmp_path / "pong-encoder" / "README.md").read_text()
 
 
+def test_files_of_something_else_are_not_replaced(encoder, tmp_path):
+    for name, content in (("README.md", "# My project"), ("config.json", '{"library": "another"}')):
+        directory = tmp_path / name.partition(".")[0]
+        directory.mkdir()
+        (directory / "notes.txt").write_text("other files are no obstacle")
+        encoder.save_pretrained(directory)
+        encoder.save_pretrained(directory)  # its own files are
+        (directory / "config.json").unlink()
+        (directory / name).write_text(content)
+        with pytest.raises(manicap.UserError, match="that is not of a saved encoder: give an empty or a new directory"):
+            encoder.save_pretrained(directory)
+        assert (directory / name).read_text() == content
+
+
 def test_changed_weights_are_saved_without_the_score_of_the_old_ones(probed, frames, tmp_path):
     encoder = manicap.load(probed, "backbone")
     with torch.no_grad():

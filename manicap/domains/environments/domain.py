@@ -83,7 +83,7 @@ class EnvironmentDomain(PlayDomain[EnvironmentConfig, EnvironmentEvaluationConfi
         if not quiet and config.settings.encoder == "fitting":
             view = self.expected_view(config, data_dir)
             network = "nature" if fitting_kernels(*view.shape[1:]) == NATURE_KERNELS else "small"
-            print(f"frames are {view}: the network is {network} (choose with --encoder)", file=sys.stderr)
+            print(f"frames are {view}: using the network {network!r} (choose with --encoder)", file=sys.stderr)
         super().prepare(config, evaluations, data_dir, workers, quiet)
 
     def training_store(
