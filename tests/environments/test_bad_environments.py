@@ -163,6 +163,10 @@ def test_labels_that_are_not_there(record_here):
         record_here("Walk", label_kinds=("door:number",))
     with pytest.raises(UserError, match=r"no 'picture' in lane 0 at step 0; it has: image, state"):
         record_here("Pushed", frames="observation.picture")
+    with pytest.raises(UserError, match=r"is a dict .* of image, state: name one, such as observation.image"):
+        record_here("Pushed", frames="observation")
+    with pytest.raises(UserError, match=r"the observation is a dict of image, state .*: give a function of"):
+        record_here("Pushed", labels="observation")
 
 
 def test_all_problems_of_a_config_are_told_together(tmp_path):
