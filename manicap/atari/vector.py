@@ -38,9 +38,6 @@ from manicap.core.ranges import Lanes, Threads
 from manicap.play.views import Side, Stack, View
 
 Bytes = NDArray[np.uint8]
-WORKERS_PER_CORE = 2
-"""Steps take longer at the end of a life, and other programs take their share of a core: with more processes than cores
-the system evens that out, with one per core all would wait for the slowest."""
 
 
 @checked
@@ -76,15 +73,15 @@ def make_vec(
         clip_rewards: Give the sign of rewards. `info["episode"]` counts them unclipped either way.
         annotation_set: `ari-2019`, `ari-2020` or `corrected`.
         variables: The state variables to give; all if omitted.
-        num_workers: Processes that play, of which this one is the first; one per environment if omitted, at most two
-            per core.
+        num_workers: Processes that play, of which this one is the first; one per core if omitted. More than that cost
+            a tenth of the speed on an idle machine and even out the load of a busy one.
     """
     entry = find_game(game)
     known = [variable.name for variable in annotations(entry, annotation_set)]
     names = tuple(known if variables is None else [variables] if isinstance(variables, str) else variables)
     labels(np.zeros((1, 128), np.uint8), entry, annotation_set, names)  # report an unknown variable now
     job = VectorJob(entry.name, num_envs, View(colour, stack, size), episodic_life)
-    workers = min(num_envs, num_workers or WORKERS_PER_CORE * (os.cpu_count() or 1))
+    workers = min(num_envs, num_workers or os.cpu_count() or 1)
     return AtariVector(job, annotation_set, names, clip_rewards, workers)
 
 
