@@ -93,7 +93,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except Interruption as error:
         _fail(str(error), error.exit_code)
     except KeyboardInterrupt:
-        _fail("interrupted", 130)
+        _fail("interrupted; rerun the command to resume", 130)
     except BrokenPipeError:
         _silence_stdout()  # `manicap ... | head`: the reader is gone
         sys.exit(1)

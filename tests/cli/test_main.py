@@ -198,7 +198,7 @@ def test_a_full_disk_behind_stdout_is_one_sentence():
         (RuntimeError("DefaultCPUAllocator: can't allocate memory: you"), 1, "out of memory; use smaller settings"),
         (RecursionError(), 2, "an input is nested too deeply"),
         (UnicodeEncodeError("utf-8", "\udcff", 0, 1, "surrogates"), 2, "cannot be encoded as UTF-8"),
-        (KeyboardInterrupt(), 130, "interrupted"),
+        (KeyboardInterrupt(), 130, "interrupted; rerun the command to resume"),
     ],
 )
 def test_what_the_system_refuses_is_one_sentence(error, code, sentence, capsys, monkeypatch):
