@@ -12,7 +12,6 @@ otherwise.
 
 import os
 import shutil
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -29,11 +28,11 @@ from manicap.atari.screens import NUM_PAIRS, SHADES
 from manicap.atari.store import EPISODE, FILES, FORMAT, STEP, Store, StoreConfig, store_path, write_manifest
 from manicap.core.config import check_config, to_dict
 from manicap.core.errors import Failure, UserError, refused_by_system
-from manicap.core.files import exclusive_lock, publish_directory, require_space
+from manicap.core.files import publish_directory, require_space
 from manicap.core.progress import Tracker
 from manicap.core.remote import Remote, local_directory, remote_of
 from manicap.play.integrity import write_stamps
-from manicap.play.leavings import building_path, lock_path
+from manicap.play.leavings import building_path, store_lock
 from manicap.play.workers import LaneDied, play_in_processes
 
 BYTES_PER_STEP = 2500
@@ -93,7 +92,7 @@ def _open_or_build(
         remove_leavings_if_idle(store)
         return store
     try:
-        with exclusive_lock(lock_path(final), on_wait=lambda: _say_waiting(final, quiet)):
+        with store_lock(final, "collecting", quiet):
             remove_leavings(final)
             if final.is_dir():
                 return _open_own(final, config)
@@ -171,8 +170,3 @@ def _play_in_processes(config: StoreConfig, directory: Path, num_workers: int, t
         raise CollectionError(
             f"lane {died.lane} of {config.game} {died.cause}; nothing was kept: collect it again"
         ) from None
-
-
-def _say_waiting(final: Path, quiet: bool) -> None:
-    if not quiet:
-        print(f"another process is collecting {final}: waiting for its copy", file=sys.stderr)

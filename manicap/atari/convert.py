@@ -5,7 +5,6 @@ The result has the same frames, RAM and lives, but neither colour nor actions, w
 
 import os
 import shutil
-import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -19,11 +18,11 @@ from manicap.atari.ram import write_ram
 from manicap.atari.screens import NUM_PAIRS, SHADES, Bytes
 from manicap.atari.store import FILES, FORMAT, NO_ACTION, STEP, Store, StoreConfig, write_manifest
 from manicap.core.errors import Failure, UserError, refused_by_system
-from manicap.core.files import exclusive_lock, require_space, sync_directory, sync_file
+from manicap.core.files import require_space, sync_directory, sync_file
 from manicap.core.progress import Tracker
 from manicap.play.codec import compressor
 from manicap.play.integrity import MANIFEST
-from manicap.play.leavings import building_path, lock_path
+from manicap.play.leavings import building_path, store_lock
 
 
 def write_gray_store(
@@ -53,7 +52,7 @@ def convert_store(path: Path, quiet: bool = False) -> Store:
         remove_leavings_if_idle(open_store(place))
         return store
     try:
-        with exclusive_lock(lock_path(place), on_wait=lambda: _say_waiting(path, quiet)):
+        with store_lock(place, "at work on", quiet):
             remove_leavings(place)
             store = open_store(place)
             if store.format != FORMAT:
@@ -121,8 +120,3 @@ def _put_in_place(scratch: Path, path: Path) -> None:
     sync_directory(path)
     os.replace(scratch / MANIFEST, path / MANIFEST)
     sync_directory(path)
-
-
-def _say_waiting(path: Path, quiet: bool) -> None:
-    if not quiet:
-        print(f"another process is at work on {path}: waiting for it", file=sys.stderr)

@@ -4,7 +4,6 @@ record_from("play.npz", "my-robot", label_kinds=("x:place",))
 """
 
 import shutil
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
@@ -14,7 +13,7 @@ from numpy.typing import NDArray
 
 from manicap.core.config import check_config, checked
 from manicap.core.errors import UserError, refused_by_system
-from manicap.core.files import exclusive_lock, publish_directory, require_space
+from manicap.core.files import publish_directory, require_space
 from manicap.core.paths import DATA_DIR
 from manicap.core.progress import Tracker
 from manicap.core.ranges import RunName
@@ -30,7 +29,7 @@ from manicap.environments.player import CUT, Played
 from manicap.environments.sources import Source, open_source, source_sha256
 from manicap.environments.store import EnvironmentStore, store_files, write_manifest
 from manicap.play.integrity import write_stamps
-from manicap.play.leavings import lock_path
+from manicap.play.leavings import store_lock
 
 RECORDED = "recorded"
 """The policy and frames of an imported store."""
@@ -85,7 +84,7 @@ def record_from(
     check_config(config)
     final = store_path(config, on_disk(data_dir))
     try:
-        with exclusive_lock(lock_path(final), on_wait=lambda: _say_waiting(final, quiet)):
+        with store_lock(final, "importing", quiet):
             if not final.is_dir():
                 _build(config, source, final, quiet)
     except OSError as error:
@@ -210,8 +209,3 @@ def _check_finite(values: NDArray[Any], name: str, path: Path) -> None:
     bad = np.flatnonzero(~np.isfinite(values).reshape(len(values), -1).all(1))
     if len(bad):
         raise UserError(f"{path}: {name!r} is {values[bad[0]]} at row {bad[0]}")
-
-
-def _say_waiting(final: Path, quiet: bool) -> None:
-    if not quiet:
-        print(f"another process is importing {final}: waiting for its copy", file=sys.stderr)

@@ -20,7 +20,7 @@ import gymnasium
 
 from manicap.core.config import check_config, config_hash, from_dict, to_dict
 from manicap.core.errors import Failure, UserError, refused_by_system, unknown_choice
-from manicap.core.files import exclusive_lock, publish_directory, require_space
+from manicap.core.files import publish_directory, require_space
 from manicap.core.paths import DATA_DIR
 from manicap.core.progress import Tracker
 from manicap.core.registry import allow_plugins, allowed_plugins
@@ -35,7 +35,7 @@ from manicap.environments.making import NONE_OWN, OwnFunctions
 from manicap.environments.naming import named
 from manicap.environments.store import EnvironmentStore, store_files, write_manifest
 from manicap.play.integrity import write_stamps
-from manicap.play.leavings import lock_path
+from manicap.play.leavings import store_lock
 from manicap.play.workers import LaneDied, play_in_processes
 
 NOT_SETTINGS = ("env", "labels", "policy", "source")
@@ -116,7 +116,7 @@ def record_store(
     if config.source:
         raise UserError(f"{final} is not there, and its frames were recorded elsewhere: import their file again")
     try:
-        with exclusive_lock(lock_path(final), on_wait=lambda: _say_waiting(final, quiet)):
+        with store_lock(final, "recording", quiet):
             if not final.is_dir():
                 _build(config, final, num_workers, quiet, own)
     except OSError as error:
@@ -173,8 +173,3 @@ def _play_in_processes(
         play_in_processes("manicap.environments.lane_worker", job, lanes, workers, tracker.advance)
     except LaneDied as died:
         raise RecordingError(f"lane {died.lane} of {config.env} {died.cause}; rerun to resume") from None
-
-
-def _say_waiting(final: Path, quiet: bool) -> None:
-    if not quiet:
-        print(f"another process is recording {final}: waiting for its copy", file=sys.stderr)
