@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -83,7 +83,7 @@ class EnvironmentDomain(PlayDomain[EnvironmentConfig, EnvironmentEvaluationConfi
         if not quiet and config.settings.encoder == "fitting":
             view = self.expected_view(config, data_dir)
             network = "nature" if fitting_kernels(*view.shape[1:]) == NATURE_KERNELS else "small"
-            print(f"frames are {view}: using the network {network!r} (choose with --encoder)", file=sys.stderr)
+            _say_once(f"frames are {view}: using the network {network!r} (choose with --encoder)")
         super().prepare(config, evaluations, data_dir, workers, quiet)
 
     def training_store(
@@ -145,6 +145,11 @@ class EnvironmentDomain(PlayDomain[EnvironmentConfig, EnvironmentEvaluationConfi
             )
         }
         return STEP_SECONDS * sum(store.steps for store in wanted if _fingerprint(store, data_dir) is None)
+
+
+@cache
+def _say_once(sentence: str) -> None:
+    print(sentence, file=sys.stderr)
 
 
 def _probe_config(config: EnvironmentConfig, evaluation: EnvironmentEvaluationConfig) -> RecordConfig:
