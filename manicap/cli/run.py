@@ -1,7 +1,7 @@
 """Commands of the main job: run, images, evaluate."""
 
+import sys
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,6 +15,7 @@ from manicap.core.errors import UserError
 from manicap.core.paths import DATA_DIR, RUNS_DIR
 from manicap.core.printing import plain_console
 from manicap.core.ranges import Seeds, Threads
+from manicap.core.results import has_result
 from manicap.domains.base import NoOptions, find_domain
 from manicap.domains.evaluation import EvaluationConfig
 from manicap.domains.result import RunResult
@@ -162,9 +163,11 @@ def evaluate_for_arguments(arguments: list[str]) -> Callable[..., None]:
     found = run_dirs_in(arguments)
     domain = find_domain(read_run_config(found[0]).domain if found else "atari")
     usual = domain.evaluation_type()
-    if found:
-        with suppress(UserError):  # not probed yet, or its result is damaged
+    if found and has_result(found[0] / "result.json"):
+        try:
             usual = RunResult.read(found[0] / "result.json").evaluation_config
+        except UserError as error:  # its encoder may be sound
+            print(f"{error}; how the run was probed is not known, and the defaults are used", file=sys.stderr)
     return with_types(evaluate, config=usual)
 
 

@@ -127,6 +127,17 @@ def test_the_same_run_is_probed_diagnosed_and_compared_as_games_are(result, run_
     assert "next_action" in capsys.readouterr().out
 
 
+def test_evaluate_says_so_if_it_cannot_know_how_the_run_was_probed(result, run_dir, place, tmp_path, capsys):
+    copy = tmp_path / run_dir.name
+    shutil.copytree(run_dir, copy)
+    (copy / "result.json").write_text((copy / "result.json").read_text().replace("Walk", "Wolk"))
+    main(["evaluate", str(copy), "--probe", "knn", "--probe-steps", str(PROBE_STEPS), "--data-dir", str(place)])
+    found = capsys.readouterr()
+    assert "is damaged" in found.err
+    assert "how the run was probed is not known, and the defaults are used" in found.err
+    assert "Walk: protocol plain" in found.out
+
+
 def test_coordinates_are_only_drawn_and_do_not_forbid_a_comparison(result, run_dir, place, capsys):
     # Two seeds, one of them with a variable drawn into the frames of its page.
     evaluation = {"probe_steps": PROBE_STEPS, "coordinates": ("x:x:0:21",)}
