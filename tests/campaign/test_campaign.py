@@ -8,6 +8,7 @@ import pytest
 from campaign.calls import CALLS
 from campaign.files import WHOLE, change_value
 from campaign.flags import flags_of
+from campaign.flips import without_speed
 from campaign.forking import Ended
 from campaign.ranges import problem
 from campaign.trees import differences, lost, read_tree
@@ -111,3 +112,9 @@ def test_a_handful_of_trials_of_each_part(campaign):
     assert ended.returncode == 0, ended.stdout + ended.stderr
     for part in ("kills", "inputs", "flips", "disk"):
         assert re.search(rf"│ {part} +│ .* │ +2 │", ended.stdout), part
+
+
+def test_how_fast_an_export_is_does_not_count_as_another_result():
+    lines = ["encoder.onnx: onnx", "speed relative to torch: torch 1.00, onnx {}", "largest difference 1e-7"]
+    slow, quick = ("\n".join(lines).format(ratio) for ratio in (1.2, 1.5))
+    assert without_speed(slow) == without_speed(quick) == [lines[0], lines[2]]
