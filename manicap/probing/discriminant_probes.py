@@ -72,6 +72,7 @@ class DiscriminantProbes:
         for start in range(0, len(features), ROWS):
             piece = slice(start, start + ROWS)
             fitted = self.regression_(self.standardisation_(features[piece]))
-            numbers[piece, self.ordinal_] = self.targets_.in_own_units(fitted)[:, self.ordinal_]
+            limited = self.targets_.in_own_units(self.regression_.limit(fitted))
+            numbers[piece, self.ordinal_] = limited[:, self.ordinal_]
             exact[piece] = self.exact_.predict(fitted)
         return exact, numbers

@@ -12,6 +12,9 @@ half decades beside the best; then all frames are fitted. A fit that is told the
 half decades beside them if the groups are the same, else with the decades around them, and goes on while the best is
 the last one tried. Of few frames each fold is held out in turn; of many, one fold is enough.
 
+A regression extrapolates without bound where features are far from those it was fitted to, as in a life that looks like
+no other. Its predictions are therefore limited to the range of the targets that it has seen (`RidgeFit.limit`).
+
 Products of many frames are taken in float32, a few thousand frames at a time, and added up in float64. What this rounds
 off is less than a hundredth of the smallest penalty of the grid.
 """
@@ -53,6 +56,9 @@ class RidgeFit(NamedTuple):
     """[G]: the ratio of each group."""
     errors: NDArray[np.float64]
     """[G]: mean squared error on held-out frames, summed over the group's targets."""
+    lowest: Tensor
+    highest: Tensor
+    """float32 [T]: the range of the targets."""
 
     @property
     def at_end(self) -> NDArray[np.bool_]:
@@ -63,9 +69,18 @@ class RidgeFit(NamedTuple):
         """Predictions [n, T]."""
         return torch.addmm(self.bias, z, self.weights)
 
+    def limit(self, predictions: Tensor) -> Tensor:
+        """Predictions [n, T] within the range of the targets."""
+        return predictions.clamp(self.lowest, self.highest)
+
     def columns(self, chosen: slice) -> "RidgeFit":
         """Only some targets; ratios and errors stay those of all groups."""
-        return self._replace(weights=self.weights[:, chosen].contiguous(), bias=self.bias[chosen])
+        return self._replace(
+            weights=self.weights[:, chosen].contiguous(),
+            bias=self.bias[chosen],
+            lowest=self.lowest[chosen],
+            highest=self.highest[chosen],
+        )
 
 
 def fit_frames(
@@ -93,7 +108,7 @@ def fit_frames(
     def solve(ratios: Sequence[float]) -> Solutions:
         return problem.weights(_penalties(len(z), variance, ratios))
 
-    return _fit_best(errors, solve, groups, near)
+    return _fit_best(errors, solve, groups, near, y.aminmax(dim=0))
 
 
 class GrowingRidge:
@@ -107,8 +122,11 @@ class GrowingRidge:
     def __init__(self, num_features: int, num_targets: int, variance: float) -> None:
         self.variance = variance
         self._fitted, self._held = (_Moments(num_features, num_targets) for _ in range(2))
+        self._lowest, self._highest = (torch.full((num_targets,), bound) for bound in (torch.inf, -torch.inf))
 
     def add(self, z: Tensor, y: Tensor, folds: Folds) -> None:
+        self._lowest = torch.minimum(self._lowest, y.amin(0))
+        self._highest = torch.maximum(self._highest, y.amax(0))
         held = torch.from_numpy(folds == HELD)
         self._fitted.add(z[~held], y[~held])
         self._held.add(z[held], y[held])
@@ -131,12 +149,14 @@ class GrowingRidge:
             everything = self._fitted + self._held
             return everything.solutions(_penalties(everything.count, self.variance, ratios), num_targets)
 
-        return _fit_best(errors, solve, groups, near)
+        span = (self._lowest[:num_targets], self._highest[:num_targets])
+        return _fit_best(errors, solve, groups, near, span)
 
     def first_features(self, count: int) -> "GrowingRidge":
         """The same frames by their first features."""
         narrow = GrowingRidge(0, 0, 0.0)
         narrow._fitted, narrow._held = (each.first_features(count) for each in (self._fitted, self._held))
+        narrow._lowest, narrow._highest = self._lowest, self._highest
         narrow.variance = float(narrow.covariance().diagonal().sum())
         return narrow
 
@@ -260,8 +280,12 @@ def _fit_best(
     solve: Callable[[Sequence[float]], Solutions],
     groups: Tensor,
     near: Ratios | None,
+    span: tuple[Tensor, Tensor],
 ) -> RidgeFit:
-    """Solve for the ratio of each group with the smallest error, of equals the largest. Errors are [ratios, T]."""
+    """Solve for the ratio of each group with the smallest error, of equals the largest. Errors are [ratios, T].
+
+    `span` is the lowest and the highest of each target [T].
+    """
     by_group = torch.full((len(RATIOS), int(groups.max()) + 1), torch.inf, dtype=torch.float64)
     tried: set[int] = set()
     chosen = torch.empty(0, dtype=torch.int64)
@@ -298,7 +322,7 @@ def _fit_best(
             weights, bias = torch.empty(found.shape), torch.empty(offset.shape)
         columns = chosen[groups] == index
         weights[:, columns], bias[columns] = found[:, columns].float(), offset[columns].float()
-    return RidgeFit(weights, bias, np.array([RATIOS[i] for i in chosen.tolist()]), by_group.amin(0).numpy())
+    return RidgeFit(weights, bias, np.array([RATIOS[i] for i in chosen.tolist()]), by_group.amin(0).numpy(), *span)
 
 
 def _decades_around(ratios: Ratios | None) -> set[int]:

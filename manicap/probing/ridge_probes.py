@@ -100,8 +100,9 @@ class RidgeProbes:
             piece = slice(start, start + ROWS)
             z = self.standardisation_(features[piece])
             if len(self.ordinal_):
-                fitted = self.numbers_[self._all_labels](z)
-                numbers[piece, self.ordinal_] = self.targets_.in_own_units(fitted)
+                fit = self.numbers_[self._all_labels]
+                fitted = fit(z)
+                numbers[piece, self.ordinal_] = self.targets_.in_own_units(fit.limit(fitted))
                 exact[piece, self.ordinal_] = self.exact_.predict(fitted)
             if len(self.named_):
                 exact[piece, self.named_] = self.names_[self._all_labels].predict(z @ self.directions_)
@@ -185,7 +186,7 @@ class RidgeProbes:
             rows, subset = np.sort(draw.order[count:until]), Subset(0, count)
             if ordinal:
                 fit = self.numbers_[subset].columns(slice(ordinal))
-                fitted = torch.cat([fit(piece.z) for piece in frames.pieces(rows)])
+                fitted = fit.limit(torch.cat([fit(piece.z) for piece in frames.pieces(rows)]))
                 deviation = np.sqrt(fit.errors[:ordinal]) * self.targets_.unit / lattice.unit
                 true = lattice(self.targets_.numbers[rows]).round()
                 predicted = lattice(self.targets_.in_own_units(fitted).astype(np.float64))
@@ -206,7 +207,7 @@ class RidgeProbes:
 
 
 def _explained(true: NDArray[np.number], fit: RidgeFit, z: Tensor) -> Floats:
-    return explained_variance(true.astype(np.float64), fit(z).numpy().astype(np.float64))
+    return explained_variance(true.astype(np.float64), fit.limit(fit(z)).numpy().astype(np.float64))
 
 
 def _curves(

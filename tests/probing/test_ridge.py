@@ -90,6 +90,26 @@ def test_fewer_features_are_the_first_ones():
     torch.testing.assert_close(found.weights, expected.weights, rtol=1e-4, atol=1e-6)
 
 
+@pytest.mark.parametrize("grows", [False, True], ids=["few", "growing"])
+def test_predictions_are_limited_to_the_targets_that_were_seen(grows):
+    # y = 2 z for z from -1 to 1. At z = 10 the line is near 20; no target was above 2 or below -2.
+    z = torch.linspace(-1, 1, 101)[:, None]
+    y, folds, groups = torch.cat([2 * z, -z], 1), np.arange(101) % FOLDS, torch.arange(2)
+    if grows:
+        problem, is_held = GrowingRidge(1, 2, 1 / 3), torch.from_numpy(folds == HELD)
+        problem.add(z[:60], y[:60], folds[:60])
+        problem.add(z[60:], y[60:], folds[60:])
+        fit = problem.fit(groups, lambda: [(z[is_held], y[is_held])])
+    else:
+        fit = fit_frames(z, y, groups, folds, 1 / 3)
+    far = torch.tensor([[10.0], [-10.0], [0.5]])
+    assert float(fit(far)[0, 0]) == pytest.approx(20, rel=1e-2)
+    expected = [[2.0, -1.0], [-2.0, 1.0], [1.0, -0.5]]
+    np.testing.assert_allclose(fit.limit(fit(far)).numpy(), expected, atol=1e-2)
+    second = fit.columns(slice(1, 2))
+    np.testing.assert_allclose(second.limit(second(far)).numpy()[:, 0], [-1.0, 1.0, -0.5], atol=1e-2)
+
+
 def test_pure_noise_gets_the_largest_ratio_and_says_that_it_is_at_the_end():
     rng = np.random.default_rng(0)
     z, y = (torch.from_numpy(rng.standard_normal((60, size))).float() for size in (40, 1))

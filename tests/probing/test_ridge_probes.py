@@ -112,6 +112,26 @@ def test_decoding_gives_exact_values_and_regressed_numbers(splits, probe):
     assert (exact[:, 1] == test.labels[:, 1]).mean() > 0.5  # 12 values, chance 0.08
 
 
+def test_a_test_frame_unlike_any_other_is_read_within_the_range_of_the_labels(splits, probe, reading):
+    """Features a thousand deviations away, as in a life that looks like no other: an unlimited line would be anywhere,
+    and one such frame would make R2 worthless for all."""
+    train, test = splits
+    strange = ProbeData(test.features.copy(), test.labels, test.episodes, test.kinds)
+    strange.features[0] = train.features.mean(0) + 1000 * train.features.std(0)
+    numbers = probe.decode(strange.features)[1][:, :2]
+    lowest, highest = train.labels[:, :2].min(0), train.labels[:, :2].max(0)
+    assert (numbers >= lowest).all()
+    assert (numbers <= highest).all()
+    assert ((numbers[0] == lowest) | (numbers[0] == highest)).all()
+    found = probe.read(strange, VARIABLES)
+    # One of 300 frames is at most a whole range off: 99^2 over 300 times the variance of 100 even values, 833: 0.04;
+    # of 12 even values 11^2 / (300 x 11.9): 0.03. Few labels have a smaller range.
+    for name in ("place", "number"):
+        gap = np.array(reading.curves[name], float) - np.array(found.curves[name], float)
+        assert np.nanmax(gap) < 0.05
+    assert probe.read(strange, VARIABLES).components[8] > reading.components[8] - 0.05
+
+
 def test_fewer_noise_means_fewer_labels():
     clean, noisy = ([make_split(700, seed, noise) for seed in (0, 1)] for noise in (0.3, 2.0))
     own, other = (RidgeProbes().fit(train).read(test, VARIABLES) for train, test in (clean, noisy))
