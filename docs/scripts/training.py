@@ -1,4 +1,4 @@
-"""What training is worth: docs/results/training.csv, docs/images/training.svg and the table of docs/training.md.
+"""What training is worth: docs/results/training.csv, docs/images/training.svg and tables of training.md and probing.md.
 
     python docs/scripts/training.py runs
 
@@ -40,7 +40,12 @@ Row = dict[str, str]
 def results_in(runs_dir: Path) -> list[RunResult]:
     found = (RunResult.read(path) for path in sorted(runs_dir.glob("*/results/*.json")))
     asked = (result for result in found if result.evaluation.probe == "ridge")
-    return [result for result in asked if getattr(result.evaluation_config, "probe_input", "output") == "output"]
+    return [result for result in asked if result.evaluation_config.probe_input == probe_input(result)]
+
+
+def probe_input(result: RunResult) -> str:
+    """All at the backbone's width: `quick` is read behind its filter, which keeps it."""
+    return "backbone" if column(result) == result.method else "output"
 
 
 def column(result: RunResult) -> str:
@@ -54,7 +59,7 @@ def plain_floors(results: Iterable[RunResult]) -> dict[tuple[str, int], Reading]
     """By game and seed: the curves of the untrained network that sees pixels / 255."""
     floors = {}
     for result in results:
-        if column(result) == result.method:
+        if column(result) == METHOD:
             floors[result.subject, result.seed] = result.evaluation.readings[UNTRAINED]
     return floors
 
