@@ -15,6 +15,7 @@ from campaign.trials import PartName, Trial, Verdict, fault_of
 from campaign.workshop import Reference
 
 OTHER = "another result"
+ONLY_OUTPUT = f"{OTHER}, and no word: stdout differs"
 HASHED_ONCE = ("data/*", "pictures/*")
 """Where bytes with an unchanged time stamp are the business of `data verify`."""
 MUST_NOTICE = ("data verify",)

@@ -1,9 +1,11 @@
 """Malformed calls and files: refused in one sentence; nothing lost, written elsewhere or wrongly accepted."""
 
+from pathlib import Path
+
 from campaign.calls import CALLS, Call
-from campaign.files import change_file
+from campaign.files import Changed, change_file
 from campaign.flags import Flag, flags_of
-from campaign.flips import choose_file, other_result, why_unseen
+from campaign.flips import ONLY_OUTPUT, choose_file, other_result, why_unseen
 from campaign.nonsense import word
 from campaign.ranges import GAMES, NAMES, problem
 from campaign.surroundings import put_traps
@@ -58,7 +60,7 @@ class Inputs:
         unseen = ""
         if not why and not ended.code and (why := other_result(trial, reference, ended, place)):
             # What is the user's own may ask for something else, but not for nonsense.
-            unseen = why_unseen(reference, place)
+            unseen = why_unseen(reference, place) or _not_measured(place, changed, why)
             why = f"accepted: {changed.wrong}" if unseen and changed.wrong else "" if unseen else why
             unseen = "" if why else unseen
         said = f"{call.name}: {changed.what} in {place}"
@@ -86,6 +88,12 @@ class Inputs:
     def _elsewhere(before: Tree, after: Tree) -> str:
         new = [place for place in after if after[place] != before.get(place)]
         return f"wrote outside of its working directory: {', '.join(new[:3])}" if new else ""
+
+
+def _not_measured(place: str, changed: Changed, why: str) -> str:
+    """Why a grid may run or plan a cell whose result was removed; the files must be those of an undisturbed call."""
+    is_removed = changed.what == "missing" and Path(place).parent.name == "results"
+    return "a result that is missing was not measured yet" if is_removed and why == ONLY_OUTPUT else ""
 
 
 def _may_go(line: str, call: Call) -> bool:

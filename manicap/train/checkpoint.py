@@ -45,12 +45,14 @@ class CheckpointStore:
                 raise error.__context__ if isinstance(error.__context__, OSError) else error from None
         kept = KeptFile(path.name, path.stat().st_size, sha256_file(path))
         entry = self.directory / f"step-{step:08d}.json"
+        if entry.is_dir():
+            _remove(entry)
         write_sealed(entry, {"step": step, **kept._asdict()})
         entries = self._entries()
         recent = entries[: entries.index(entry) + 1][-KEEP:]
         for other in entries:
             if other not in recent:
-                other.unlink()
+                _remove(other)
         self._remove_unnamed()
 
     def load_newest(self, say: Callable[[str], None]) -> dict[str, Any] | None:
@@ -92,7 +94,7 @@ class CheckpointStore:
         named = {kept.file for entry in self._entries() if (kept := self._read(entry)) is not None}
         for path in self.directory.glob("step-*.pt"):
             if path.name not in named:
-                path.unlink()
+                _remove(path)
 
     def _fault(self, kept: KeptFile) -> str | None:
         path = self.directory / kept.file
@@ -110,3 +112,11 @@ class CheckpointStore:
             return KeptFile(*(values[name] for name in KeptFile._fields))
         except (UserError, KeyError):
             return None
+
+
+def _remove(path: Path) -> None:
+    """Remove a file, or an empty directory that stands in its place."""
+    if path.is_dir() and not path.is_symlink():
+        path.rmdir()
+    else:
+        path.unlink()

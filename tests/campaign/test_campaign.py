@@ -6,10 +6,11 @@ import re
 import pytest
 
 from campaign.calls import CALLS
-from campaign.files import WHOLE, change_value
+from campaign.files import WHOLE, Changed, change_value
 from campaign.flags import flags_of
-from campaign.flips import without_speed
+from campaign.flips import ONLY_OUTPUT, OTHER, without_speed
 from campaign.forking import Ended
+from campaign.inputs import _not_measured
 from campaign.ranges import problem
 from campaign.trees import differences, lost, read_tree
 from campaign.trials import fault_of
@@ -118,3 +119,11 @@ def test_how_fast_an_export_is_does_not_count_as_another_result():
     lines = ["encoder.onnx: onnx", "speed relative to torch: torch 1.00, onnx {}", "largest difference 1e-7"]
     slow, quick = ("\n".join(lines).format(ratio) for ratio in (1.2, 1.5))
     assert without_speed(slow) == without_speed(quick) == [lines[0], lines[2]]
+
+
+def test_a_removed_result_may_be_measured_again_and_nothing_else_may_differ():
+    place, missing = "runs/pong-st-dim-s0/results/1.json", Changed("missing")
+    assert _not_measured(place, missing, ONLY_OUTPUT)
+    assert not _not_measured(place, missing, f"{OTHER}, and no word: reports/grid/report.html differs; stdout differs")
+    assert not _not_measured(place, Changed("half"), ONLY_OUTPUT)
+    assert not _not_measured("runs/pong-st-dim-s0/encoder.json", missing, ONLY_OUTPUT)

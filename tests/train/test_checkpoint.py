@@ -75,6 +75,23 @@ def test_a_save_after_going_back_forgets_the_damaged_one_and_not_the_sound_one(t
     assert [path.stem for path in sorted(tmp_path.glob("*.json"))] == ["step-00000004", "step-00000005"]
 
 
+@pytest.mark.parametrize("name", ["step-00000009-0.pt", "step-00000009.json"])
+def test_a_directory_in_the_place_of_a_file_counts_as_damage_and_is_removed(name, tmp_path):
+    # As a copy that went wrong may leave it. The run goes back to step 4 and reaches step 9 a second time.
+    store = CheckpointStore(tmp_path)
+    store.save(4, state(4))
+    store.save(9, state(9))
+    (tmp_path / name).unlink()
+    (tmp_path / name).mkdir()
+    said = []
+    assert store.load_newest(said.append)["progress"]["step"] == 4
+    assert len(said) == 1
+    for step in (9, 10):
+        store.save(step, state(step))
+    assert store.load_newest(pytest.fail)["progress"]["step"] == 10
+    assert all(path.is_file() for path in tmp_path.iterdir())
+
+
 def test_a_flipped_byte_anywhere_is_noticed_or_harmless(tmp_path):
     store = CheckpointStore(tmp_path)
     store.save(1, state(1, 0.5))
