@@ -4,7 +4,8 @@
 
 Reads the results of the grids `probing-labels` and `training` from the directory of their runs, which the two share.
 Each encoder stands beside its own untrained network, and beside the untrained network that sees pixels / 255: what
-another input does for both is no gain of training.
+another input does for both is no gain of training. `quick` is read behind its filter and before it, and the filter also
+stands alone, on the untrained network.
 """
 
 import csv
@@ -40,19 +41,17 @@ Row = dict[str, str]
 def results_in(runs_dir: Path) -> list[RunResult]:
     found = (RunResult.read(path) for path in sorted(runs_dir.glob("*/results/*.json")))
     asked = (result for result in found if result.evaluation.probe == "ridge")
-    return [result for result in asked if result.evaluation_config.probe_input == probe_input(result)]
-
-
-def probe_input(result: RunResult) -> str:
-    """All at the backbone's width: `quick` is read behind its filter, which keeps it."""
-    return "backbone" if column(result) == result.method else "output"
+    return [result for result in asked if column(result)]
 
 
 def column(result: RunResult) -> str:
-    """`dim-c+`, `dim-c+, quick`, or `dim-c+, filter only`"""
+    """`dim-c+`, `dim-c+, quick` and the like; empty for a reading that is not shown. All have the backbone's width."""
+    is_output = result.evaluation_config.probe_input == "output"
     if getattr(result.config.settings, "input", "scaled") == "scaled":
-        return result.method
-    return f"{result.method}, {'filter only' if result.training.steps == 1 else 'quick'}"
+        return "" if is_output else result.method  # as published, the two are one or differ in width
+    if result.training.steps == 1:
+        return f"{result.method}, filter only" if is_output else ""
+    return f"{result.method}, quick" if is_output else f"{result.method}, quick, no filter"
 
 
 def plain_floors(results: Iterable[RunResult]) -> dict[tuple[str, int], Reading]:
@@ -94,19 +93,40 @@ def row_of(result: RunResult, floors: dict[tuple[str, int], Reading]) -> Row:
 
 
 def write_table(rows: list[Row]) -> None:
-    heads = ("game", "training", "50 labels", "200", "all", "exact F1", "labels saved", "beside pixels / 255")
-    print("| " + " | ".join(heads) + " |\n" + "|---" * len(heads) + "|")
+    scores = ("50 labels", "200", "all", "exact F1", "labels saved", "beside pixels / 255")
+    write_head("game", "training", *scores)
     for row in rows:
-        scores = [f"{float(row[f'score {n}']):.2f} ({float(row[f'own {n}']):.2f})" for n in ("50", "200", "all")]
-        f1 = f"{float(row['f1']):.3f} ({float(row['own f1']):.3f})"
-        cells = [find_game(row["game"]).title, row["training"], *scores, f1, factor(row, "own"), factor(row, "plain")]
-        print("| " + " | ".join(cells) + " |")
+        print("| " + " | ".join(cells_of(row)) + " |")
+    print()
+    write_head("training", "games", *scores)
     for training in dict.fromkeys(row["training"] for row in rows):
-        chosen = [row for row in rows if row["training"] == training]
-        for floor in ("own", "plain"):
-            known = [math.log(float(row[f"saved {floor}"])) for row in chosen if row[f"saved {floor}"]]
-            if known:
-                print(f"{training}, beside {floor}: {math.exp(sum(known) / len(known)):.2f} x over {len(known)} runs")
+        print(mean_line(training, [row for row in rows if row["training"] == training]))
+
+
+def write_head(*heads: str) -> None:
+    print("| " + " | ".join(heads) + " |\n" + "|---" * len(heads) + "|")
+
+
+def cells_of(row: Row) -> list[str]:
+    scores = [f"{float(row[f'score {n}']):.2f} ({float(row[f'own {n}']):.2f})" for n in ("50", "200", "all")]
+    f1 = f"{float(row['f1']):.3f} ({float(row['own f1']):.3f})"
+    return [find_game(row["game"]).title, row["training"], *scores, f1, factor(row, "own"), factor(row, "plain")]
+
+
+def mean_line(training: str, rows: list[Row]) -> str:
+    """Means over the games, geometric for labels saved; in brackets the untrained networks."""
+
+    def mean(name: str) -> float:
+        return sum(float(row[name]) for row in rows) / len(rows)
+
+    def geometric(name: str) -> str:
+        known = [math.log(float(row[name])) for row in rows if row[name]]
+        return f"{math.exp(sum(known) / len(known)):.1f}" if len(known) == len(rows) else ""
+
+    scores = [f"{mean(f'score {count}'):.2f} ({mean(f'own {count}'):.2f})" for count in ("50", "200", "all")]
+    f1 = f"{mean('f1'):.3f} ({mean('own f1'):.3f})"
+    cells = (training, str(len(rows)), *scores, f1, geometric("saved own"), geometric("saved plain"))
+    return "| " + " | ".join(cells) + " |"
 
 
 def draw(results: list[RunResult]) -> None:
