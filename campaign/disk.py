@@ -23,7 +23,8 @@ STAGES = (
 CHOSEN = [name for name, call in CALLS.items() if call.stage in STAGES and name != "grid processes"]
 """Workers of a process grid are not watched, so nothing can be timed in them; the serial grid writes the same files."""
 PAGE = 4096
-ROOM = 64 * 2**20
+ROOM = 2**29
+"""Of checkpoints under way, of which three stand side by side: up to 100 MB each with the reconstruction of `quick`."""
 
 
 class Disk:
