@@ -1,7 +1,8 @@
 """Training frames as the converged probes take them: standardised features, folds, and what is regressed from them.
 
 Targets are columns: the labels as numbers; the indicator of every value; and the labels with their values exchanged at
-random, as a control (arXiv 1909.03368): a probe that reads these too does not read an order, it remembers.
+random, as a control (arXiv 1909.03368): a probe that reads these too does not read an order, it remembers. Two values
+keep their order, or its reverse, and their control is as easy as they are.
 """
 
 from collections.abc import Iterator

@@ -100,7 +100,9 @@ def explained_variance(true: NDArray[np.float64], predicted: NDArray[np.float64]
     """
     left = np.square(true - predicted).sum(0)
     total = np.square(true - true.mean(0)).sum(0)
-    return np.where(total > 0, 1 - left / np.where(total > 0, total, 1), 0.0)
+    # The mean of a constant like 0.1 is rounded: it seems to vary by 1e-31, which would divide the error.
+    varies = (total > 0) & (np.ptp(true, axis=0) > 0)
+    return np.where(varies, 1 - left / np.where(varies, total, 1), 0.0)
 
 
 def score_labels(

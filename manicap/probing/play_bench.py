@@ -31,7 +31,7 @@ from manicap.probing.features import Features, FrameEncoder, extract_all, projec
 from manicap.probing.layers import LABELS, TEST_FRAMES, Frames, Layers, read_layers
 from manicap.probing.majority import MajorityClass
 from manicap.probing.metrics import Labels, Scores, score_labels
-from manicap.probing.pixels import PIXELS, pixel_floors
+from manicap.probing.pixels import PIXELS, PixelMap, pixel_floors
 from manicap.probing.probes import Probe, ProbeBuilder, ReadingProbe, RegressingProbe, find_probe
 from manicap.probing.reading import Reading
 from manicap.probing.rescaling import Rescaling, rescale
@@ -172,7 +172,7 @@ class PlayBench:
         extraction: Extraction,
     ) -> StateEvaluation:
         start, feature_width = time.perf_counter(), features.shape[1]
-        if extraction.width is not None:
+        if extraction.width is not None and not isinstance(encoder.module, PixelMap):  # built with this width, or less
             features = project_features(features, extraction.width, self.seed)
         features = rescale(features, extraction.rescaling, len(self.splits.train))
         projected = time.perf_counter()

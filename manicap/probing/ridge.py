@@ -14,6 +14,7 @@ the last one tried. Of few frames each fold is held out in turn; of many, one fo
 
 A regression extrapolates without bound where features are far from those it was fitted to, as in a life that looks like
 no other. Its predictions are therefore limited to the range of the targets that it has seen (`RidgeFit.limit`).
+Cross-validation, and the errors that it finds, are those of free predictions.
 
 Products of many frames are taken in float32, a few thousand frames at a time, and added up in float64. What this rounds
 off is less than a hundredth of the smallest penalty of the grid.

@@ -42,7 +42,7 @@ MEASURES: dict[str, str] = {
     "regularizer_loss_share": "regularizer's term, relative to the rest of the loss",
     "regularizer_gradient_share": "gradient of that term on the encoder, relative to the rest's",
     "glue_capacity": "capacity, GLUE (mean over variables)",
-    "glue_limit": "  with infinitely many points",
+    "glue_limit": "  limit (mean over variables that have one)",
     "glue_dimension": "  dimension",
     "glue_radius": "  radius",
     "glue_utility": "  utility",

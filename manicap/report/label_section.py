@@ -178,7 +178,8 @@ def _layers(reading: LabelReading) -> str:
 def _controls(reading: LabelReading) -> str:
     note = (
         "R² of each variable, and of a control: its values exchanged at random, one for another, which only a probe"
-        " that memorises can read. The difference is what the features themselves say about the variable."
+        " that memorises can read. The difference is what the features themselves say about the variable. It is 0 for a"
+        " variable of two values, which exchanging leaves in order."
     )
     rows = [
         [

@@ -57,6 +57,15 @@ def test_normal_samples_have_the_lowest_statistic() -> None:
     assert shifted > 20
 
 
+def test_the_largest_statistic_of_64_samples_is_that_of_the_documentation() -> None:
+    # T is convex in the distribution: a point mass has the largest. It repeats every 2 pi / 0.625, the nodes' distance.
+    points = torch.linspace(0, 2 * math.pi / 0.625, 2001, dtype=torch.float64)
+    x_BK = points.expand(64, -1)
+    largest = max(epps_pulley(x_BK[:, None, k : k + 1]).item() for k in range(len(points)))
+    assert largest == pytest.approx(252, abs=0.5)
+    assert largest > max(epps_pulley(scale * randn(64, 1, 1)).item() for scale in (1, 10, 100))
+
+
 def test_directions_have_unit_length_change_at_every_training_step_and_not_between() -> None:
     regularizer, heads = SIGRegularizer(1.0, num_directions=7), randn(5, 2, 4)
     first = regularizer.directions(4)

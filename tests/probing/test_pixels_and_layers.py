@@ -56,6 +56,22 @@ def test_an_evaluation_by_default_stands_beside_the_pixels(bench):
     assert type(found).from_dict(found.to_dict()).to_dict() == found.to_dict()
 
 
+@pytest.mark.parametrize("width", [10, PIXEL_WIDTH + 44])
+def test_pixels_stay_as_they_are_beside_an_encoder_that_is_projected(bench, pong_store, width):
+    from manicap.probing.encoders import FrameEncoder
+
+    def grid(frames):
+        return frames[:, 0, ::7, ::8].reshape(len(frames), -1).astype(np.float32)  # 600 features
+
+    narrow = Extraction(width=width, quiet=True)
+    found = bench.evaluate(FrameEncoder(grid, arrays="numpy"), "discriminant", extraction=narrow)
+    assert found.width == width
+    shown = "pixels, principal" + (f" ({PIXEL_WIDTH})" if width > PIXEL_WIDTH else "")
+    principal = pixel_floors(pong_store, bench.splits.train.rows, width, bench.seed)["pixels, principal"]
+    alone = bench.evaluate(principal, "discriminant", floors={}, extraction=Extraction(quiet=True))
+    assert found.floors[shown] == alone.scores
+
+
 @pytest.mark.parametrize("network", [NatureCNN, ImpalaCNN])
 def test_layers_end_with_what_the_encoder_returns(network):
     encoder = network(1, 84, 84).eval()

@@ -154,6 +154,17 @@ def test_control_labels_are_as_hard_as_another_variable(reading):
     assert reading.control["place"] < 0.3
 
 
+def test_the_control_of_two_values_is_as_easy_as_they_are(splits):
+    # Exchanged, y becomes a + b - y: the line with the opposite slope is as far from it.
+    train, test = (
+        ProbeData(each.features, (each.labels[:, :1] > 49).astype(np.uint8), each.episodes, ("number",))
+        for each in splits
+    )
+    found = RidgeProbes().fit(train).read(test, ("half",))
+    assert found.curves["half"][0][-1] > 0.5
+    assert found.control["half"] == pytest.approx(found.curves["half"][0][-1], abs=1e-5)
+
+
 def test_wider_is_not_worse_and_all_directions_give_the_score_of_all_features(splits):
     train, test = make_split(700, 0, num_features=16), make_split(300, 1, num_features=16)
     found = RidgeProbes().fit(train).read(test, VARIABLES)

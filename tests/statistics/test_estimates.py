@@ -35,6 +35,15 @@ def test_bootstrap_of_a_mean_has_the_textbook_width():
     assert beside.high - beside.low == pytest.approx((alone.high - alone.low) / 2, rel=0.05)
 
 
+@pytest.mark.parametrize("differences", [(0.01, 0.5, 0.9), (-0.01, 0.5, 0.9)])
+def test_of_three_differences_the_interval_ends_at_the_extremes(differences):
+    # All three draws are the smallest with probability 1/27, more than a fortieth. So docs/grids.md: zero is excluded
+    # whenever all have one sign.
+    found = bootstrap_interval([np.array(differences)], mean, np.random.default_rng(0))
+    assert (found.low, found.high) == pytest.approx((min(differences), max(differences)), abs=1e-12)
+    assert found.excludes_zero == (min(differences) > 0)
+
+
 def test_intervals_are_seeded_and_single_runs_are_points():
     scores = [np.array([0.1, 0.5, 0.9])]
     first, second = (bootstrap_interval(scores, interquartile_mean, np.random.default_rng(4)) for _ in range(2))
