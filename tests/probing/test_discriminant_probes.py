@@ -36,6 +36,17 @@ def test_places_and_numbers_are_those_of_the_default_probe(splits, decoded, monk
     assert right[0] > right[1] - 0.03 > 0.85
 
 
+def test_numbers_stay_within_the_range_of_the_labels(splits):
+    # As far from all others as no frame of training: the line ends beyond 0 or 99.
+    train, test = splits
+    strange = (train.features.mean(0) + 1000 * train.features.std(0))[None]
+    _, numbers = DiscriminantProbes().fit(train).decode(np.concatenate([test.features, strange]))
+    lowest, highest = train.labels[:, :2].min(0), train.labels[:, :2].max(0)
+    assert (numbers[:, :2] >= lowest).all()
+    assert (numbers[:, :2] <= highest).all()
+    assert ((numbers[-1, :2] == lowest) | (numbers[-1, :2] == highest)).all()
+
+
 def test_names_are_those_of_the_discriminants_of_scikit_learn(splits, decoded):
     train = splits[0]
     deviation = train.features.std(0)  # none is near the floor

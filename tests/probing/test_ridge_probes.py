@@ -7,6 +7,7 @@ from sklearn.linear_model import Ridge
 from manicap.core.errors import UserError
 from manicap.probing.labels_saved import labels_saved
 from manicap.probing.reading import Reading
+from manicap.probing.ridge import RidgeFit
 from manicap.probing.ridge_probes import RidgeProbes
 from manicap.probing.sampling import ProbeData
 
@@ -130,6 +131,16 @@ def test_a_test_frame_unlike_any_other_is_read_within_the_range_of_the_labels(sp
         gap = np.array(reading.curves[name], float) - np.array(found.curves[name], float)
         assert np.nanmax(gap) < 0.05
     assert probe.read(strange, VARIABLES).components[8] > reading.components[8] - 0.05
+
+
+def test_limited_predictions_have_the_shorter_description(monkeypatch):
+    # A label lies within the range of those seen before, but for a few new extremes. A prediction that is moved to the
+    # end of that range comes nearer to it, and what is nearer gives it more probability.
+    split = make_split(400, 0, noise=2.0, num_features=10)
+    train = ProbeData(split.features, split.labels[:, :1], split.episodes, KINDS[:1])
+    limited = RidgeProbes().fit(train).bits_
+    monkeypatch.setattr(RidgeFit, "limit", lambda fit, predictions: predictions)
+    assert limited[0] < RidgeProbes().fit(train).bits_[0] - 1
 
 
 def test_fewer_noise_means_fewer_labels():
