@@ -48,7 +48,7 @@ class DIMCPlusSettings(PairSettings):
 
 
 class DIMCPlus(PairMethod):
-    """Heads with one hidden layer on the convolutional features, each with its own global term."""
+    """DeepInfoMax with several MLP heads and their manifold capacity as a regularizer."""
 
     settings_type: ClassVar[type[Settings]] = DIMCPlusSettings
 

@@ -66,7 +66,7 @@ class DIMUACPlusSettings(DIMUASettings):
 
 
 class DIMUA(PairMethod):
-    """Charts, linear by default, and a membership on the convolutional features."""
+    """DeepInfoMax with an unbalanced atlas: several charts, linear by default, and a membership."""
 
     settings_type: ClassVar[type[Settings]] = DIMUASettings
     inference_parts: ClassVar[tuple[str, ...]] = ("encoder", "heads", "membership")
@@ -106,7 +106,7 @@ class DIMUA(PairMethod):
 
 
 class DIMUAWeighted(DIMUA):
-    """The variant of DIM-UA without the mean target (`-UA` in its paper)."""
+    """DIM-UA that predicts from the charts weighted by their membership (`-UA` in its paper)."""
 
     settings_type = DIMUAWeightedSettings
 
