@@ -62,7 +62,7 @@ class DIMUACPlusSettings(DIMUASettings):
     epsilon: NonNegative = 5e-4
     """Weight of the regularizer's term."""
     capacity_on: CapacityOn = "first"
-    """Regularizer of the charts' outputs at t only, or the mean over t and t+1."""
+    """Apply the regularizer to the charts' outputs at t only (first), or average it over t and t+1 (both)."""
 
 
 class DIMUA(PairMethod):
