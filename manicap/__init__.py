@@ -11,11 +11,12 @@
     manicap.collect(config)                          frames and RAM of a game
     manicap.record(env)                              frames and state of any gymnasium environment
     manicap.record_from(path, name)                  frames recorded elsewhere
-    manicap.open_store(path)                         either kind of store, on disk
+    manicap.open_store(path)                         a store on disk, of either kind
     manicap.AtariARI(env)                            labels of every step of a gymnasium environment
     manicap.make_vec(game, num_envs)                 many games side by side, with the labels of all
     manicap.methods(), manicap.games()               names, with a line each
     manicap.CapacityRegularizer                      C+ for your own training loop
+    manicap.StoreConfig, manicap.Execution           what to collect; how to run: device, threads, checkpoints
     manicap.UserError                                what is raised for a mistake of the caller's; a `ValueError`
 
 `manicap.losses`, `manicap.nn` and `manicap.probing` hold every loss, network and probe by name; `manicap.diagnostics`

@@ -88,9 +88,11 @@ def evaluate(
         game: Game, under any of its usual names.
         dataset: cifar10, stl10, or the path of a folder with train/CLASS/*.png and test/CLASS/*.png.
         bench: A store of your own, as `manicap.record`, `manicap.collect` and `manicap.open_store` return it; or a
-            `manicap.probing.PlayBench(store, protocol="reference")`, which has its own protocol, annotation set, seed.
-        probe: On games `ridge` (the default: converged, by number of labels), `linear` (the 2019 code's), `logistic`,
-            `knn` or a probe-building function; on images `linear` (the default) or `knn`.
+            `manicap.probing.PlayBench(store, protocol="reference")`, which has its own protocol, annotation set and
+            seed.
+        probe: On games and environments `ridge` (the default: converged, by number of labels), `discriminant`
+            (converged, exact values), `linear` (the 2019 code's), `logistic`, `knn` or a probe-building function; on
+            images `linear` (the default) or `knn`.
         protocol: On games `fixed`, or `reference` for the 2019 code's behaviour; on environments `plain`, on images
             `clean`.
         annotation_set: On games `corrected` (the default), `ari-2019` or `ari-2020`; on environments `recorded` (the
@@ -99,9 +101,9 @@ def evaluate(
         seed: Random seed of the splits, the probe and the projection.
         width: Project the features to this many dimensions by a seeded random orthogonal map; not for images.
         input: Frames as `uint8`, `float` (in [0, 1]) or `normalized` (from -1 to 1).
-        colour: Show it red, green and blue, or gray; by default games are gray, environments as recorded. Not for
-            images, like the next two.
-        stack: Show it the last frames of the life, this many, oldest first, as channels.
+        colour: Show the encoder red, green and blue, or gray; by default games are gray, environments as recorded. Not
+            for images, like the next two.
+        stack: Number of the life's last frames that the encoder sees, oldest first, as channels.
         size: Height and width to shrink frames to, by area. Most agents see `stack=4, size=(84, 84)`.
         floors: What to compare with: names (`majority`; on games also `pixels`), or a dict from a name to one of these,
             to another encoder, which is probed in the same way, or to an `Evaluation`. By default all names.

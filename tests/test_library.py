@@ -11,6 +11,7 @@ import pytest
 import torch
 
 import manicap
+from manicap.algorithms.base import Batch, MethodContext
 from tests.images.files import NAMES
 
 ROOT = Path(__file__).parent.parent
@@ -71,6 +72,15 @@ def test_the_examples_of_a_page_run_as_written(page, tmp_path, monkeypatch):
     names = {"__name__": "example"}
     exec(compile(examples(page), str(page), "exec"), names)  # an example that is no longer true raises
     assert len(names) > 2, "nothing was defined"
+
+
+def test_the_method_that_contributing_writes_learns():
+    names = {"__name__": "example"}
+    exec(compile(examples(ROOT / "CONTRIBUTING.md"), "CONTRIBUTING.md", "exec"), names)
+    method = names["MyMethod"](names["MySettings"](units=8), MethodContext())
+    frames = torch.randint(0, 256, (3, 2, 1, 210, 160), generator=torch.Generator().manual_seed(0), dtype=torch.uint8)
+    method.loss(Batch(frames)).total.backward()
+    assert all(bool(parameter.grad.abs().sum() > 0) for parameter in method.encoder.parameters())
 
 
 def test_any_encoder_is_probed_on_images(image_folder):

@@ -93,8 +93,8 @@ class Settings:
     """Settings shared by all methods. A method's own settings default to the values of its paper."""
 
     encoder: Annotated[str, Known(ENCODERS)] = "nature"
-    """nature: the four convolutions of the paper's Table 4. small: the same with a first stride of 2. fitting: the one
-    of the two that fits the size of frames. impala: residual blocks (arXiv 1802.01561)."""
+    """nature: the four convolutions of the paper's Table 4. small: the same with a first stride of 2. fitting: small or
+    nature, by the size of frames. impala: residual blocks (arXiv 1802.01561). Or package.module:Name."""
 
     @classmethod
     def preset(cls, name: PresetName) -> Self:
@@ -110,9 +110,9 @@ class FrameSettings(Settings):
     """Settings shared by the methods on frames."""
 
     input: InputName = "scaled"
-    """What the encoder sees: pixels / 255 (scaled), minus the mean frame (centred), over each pixel's deviation
-    (standardised), or scaled and standardised side by side (both). The statistics are those of the frames that it
-    learns from, and are saved with it."""
+    """What the encoder sees: pixels / 255 (scaled), minus the mean frame (centred), also divided by each pixel's
+    deviation (standardised), or scaled and standardised as separate channels (both). The statistics are those of the
+    training frames and are saved with the encoder."""
 
     @classmethod
     def preset(cls, name: PresetName) -> Self:

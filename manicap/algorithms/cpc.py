@@ -46,7 +46,7 @@ class CPCSettings(FrameSettings):
 
 
 class CPC(Method):
-    """A recurrent context over the encodings of a sequence predicts later encodings."""
+    """Predicts encodings many steps ahead from a recurrent context."""
 
     settings_type: ClassVar[type[Settings]] = CPCSettings
     inference_parts: ClassVar[tuple[str, ...]] = ("encoder", "head")

@@ -23,7 +23,7 @@ class DIMSettings(OneHeadSettings, RegularizedSettings):
 
 
 class DIM(Method):
-    """One linear head, as in ST-DIM; the probe sees its output."""
+    """ST-DIM without time: global and local features of the same frame."""
 
     settings_type = DIMSettings
     frames_per_sample = 1

@@ -39,7 +39,7 @@ class DIMCPlusSettings(PairSettings):
     epsilon: NonNegative = 5e-4
     """Weight of the regularizer's term; 0 keeps the heads and disables the term."""
     capacity_on: CapacityOn = "first"
-    """Regularizer of the outputs at t only, or the mean over t and t+1."""
+    """Apply the regularizer to the outputs at t only (first), or average it over t and t+1 (both)."""
 
     @classmethod
     def beyond_the_paper(cls) -> dict[str, Any]:
@@ -48,7 +48,7 @@ class DIMCPlusSettings(PairSettings):
 
 
 class DIMCPlus(PairMethod):
-    """Heads with one hidden layer on the convolutional features, each with its own global term."""
+    """DeepInfoMax with several MLP heads and their manifold capacity as a regularizer."""
 
     settings_type: ClassVar[type[Settings]] = DIMCPlusSettings
 

@@ -62,11 +62,11 @@ class DIMUACPlusSettings(DIMUASettings):
     epsilon: NonNegative = 5e-4
     """Weight of the regularizer's term."""
     capacity_on: CapacityOn = "first"
-    """Regularizer of the charts' outputs at t only, or the mean over t and t+1."""
+    """Apply the regularizer to the charts' outputs at t only (first), or average it over t and t+1 (both)."""
 
 
 class DIMUA(PairMethod):
-    """Charts, linear by default, and a membership on the convolutional features."""
+    """DeepInfoMax with an unbalanced atlas: several charts, linear by default, and a membership."""
 
     settings_type: ClassVar[type[Settings]] = DIMUASettings
     inference_parts: ClassVar[tuple[str, ...]] = ("encoder", "heads", "membership")
@@ -106,7 +106,7 @@ class DIMUA(PairMethod):
 
 
 class DIMUAWeighted(DIMUA):
-    """The variant of DIM-UA without the mean target (`-UA` in its paper)."""
+    """DIM-UA that predicts from the charts weighted by their membership (`-UA` in its paper)."""
 
     settings_type = DIMUAWeightedSettings
 

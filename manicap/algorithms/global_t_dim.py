@@ -17,7 +17,7 @@ from manicap.nn.heads import Heads
 
 
 class GlobalTDIM(PairMethod):
-    """One linear head; a bilinear score between the outputs of the two frames."""
+    """ST-DIM without space: global features of consecutive frames."""
 
     settings_type = STDIMSettings
     inference_parts: ClassVar[tuple[str, ...]] = ("encoder", "head")

@@ -21,7 +21,7 @@ class ImageSettings(Settings):
     """Settings shared by all image methods."""
 
     encoder: Annotated[str, Known(IMAGE_ENCODERS)] = "resnet50"
-    """Backbone: resnet18 or resnet50 (arXiv 1512.03385) without its classifier, or package.module:Name."""
+    """Backbone: resnet18, resnet34 or resnet50 (arXiv 1512.03385) without its classifier, or package.module:Name."""
     stem: StemName = "cifar"
     """First layer. cifar: 3 x 3, stride 1. stl10: max pooling after it. imagenet: 7 x 7, stride 2, max pooling."""
     encoder_width: Annotated[int, Range(WIDTH_STEP, 1024)] = 64

@@ -5,7 +5,7 @@ from manicap.algorithms.st_dim import STDIM
 
 
 class JSDSTDIM(STDIM):
-    """ST-DIM with the softplus loss of arXiv 1808.06670, Eq 4, on each pair of vectors."""
+    """ST-DIM with the Jensen-Shannon estimator (arXiv 1808.06670, Eq 4) instead of InfoNCE."""
 
     def loss(self, batch: Batch) -> LossOutput:
         return self.loss_by(self.predictors.jsd, batch.frames_BTCHW)

@@ -15,7 +15,7 @@ from manicap.nn.heads import Heads
 
 
 class PixelPred(Method):
-    """One linear head and a deconvolutional decoder. Actions are not used."""
+    """Predicts the pixels of the next frame. Actions are not used."""
 
     settings_type = OneHeadSettings
     inference_parts: ClassVar[tuple[str, ...]] = ("encoder", "head")

@@ -33,7 +33,7 @@ class PairSettings(FrameSettings, RegularizedSettings):
     """Weight of a linear reconstruction of coarse frames from the convolutional features, so that what no prediction
     needs is not lost; 0 disables it."""
     coherence_filter: bool = False
-    """End with a linear layer that turns up what consecutive frames have in common, fitted after the last step."""
+    """End with a linear layer that amplifies what consecutive frames have in common, fitted after the last step."""
 
     @classmethod
     def beyond_the_paper(cls) -> dict[str, Any]:

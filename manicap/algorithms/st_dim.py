@@ -21,7 +21,7 @@ class STDIMSettings(OneHeadSettings, PairSettings):
 
 
 class STDIM(PairMethod):
-    """One linear head on the convolutional features; the probe sees its output."""
+    """Predicts the next frame's local features from global and local features."""
 
     settings_type = STDIMSettings
     inference_parts: ClassVar[tuple[str, ...]] = ("encoder", "head")

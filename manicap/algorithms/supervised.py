@@ -17,7 +17,7 @@ NUM_CLASSES = 256
 
 
 class Supervised(Method):
-    """ST-DIM's network with one classifier per variable; only the representation is kept."""
+    """ST-DIM's network trained on the labels, one classifier per variable: a ceiling."""
 
     settings_type = OneHeadSettings
     frames_per_sample = 1

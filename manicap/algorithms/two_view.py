@@ -36,7 +36,7 @@ class TwoViewSettings(ImageSettings, RegularizedSettings):
     epsilon: NonNegative = 0.0
     """Weight of the regularizer's term; 0 disables it."""
     capacity_on: CapacityOn = "first"
-    """Regularizer of the outputs on the first view only, or the mean over both views."""
+    """Apply the regularizer to the first view only (first), or average it over both views (both)."""
 
     @classmethod
     def preset(cls, name: PresetName) -> Self:

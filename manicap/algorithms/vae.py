@@ -29,7 +29,7 @@ class VAESettings(FrameSettings):
 
 
 class VAE(Method):
-    """Two linear heads, mean and log variance, and a deconvolutional decoder."""
+    """Reconstructs a frame through a noisy latent vector: a variational autoencoder."""
 
     settings_type: ClassVar[type[Settings]] = VAESettings
     frames_per_sample = 1

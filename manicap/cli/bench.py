@@ -175,7 +175,7 @@ def _rung_table(rung: Rung, metric: str) -> Table:
         table.add_column(name, justify=side, overflow="fold")  # type: ignore[arg-type]
     for label, score in rung.scores.items():
         told = "failed" if math.isnan(score) else f"{score:.3f}"
-        table.add_row(label, f"{rung.steps[label]:,}", told, "goes on" if label in rung.kept else "")
+        table.add_row(label, f"{rung.steps[label]:,}", told, "continues" if label in rung.kept else "")
     return table
 
 

@@ -37,7 +37,7 @@ def compare(
     Args:
         runs: Directories of the runs.
         config: How to probe them.
-        metric: What to compare; if omitted, labels saved or the first metric that the runs' probe has.
+        metric: What to compare; if omitted, labels saved, or the first metric that the runs' probe has.
         baseline: Method to pair the others with; the best if omitted.
         allow_mismatch: Compare runs that cannot be ranked. The reasons are printed below the table.
         threads: CPU threads; OMP_NUM_THREADS or all cores if omitted.

@@ -157,10 +157,11 @@ def data_splits(
 
 
 def data_convert(paths: Annotated[tuple[Path, ...], tyro.conf.Positional] = (), data_dir: Path = DATA_DIR) -> None:
-    """Compress stores that were collected before frames were compressed. Exit with code 2 if any is damaged.
+    """Compress stores of earlier versions. Exit with code 2 if any is damaged.
 
-    Frames, RAM and lives stay the same, and so does every result. Each frame is compared before the old ones go; a call
-    that is interrupted leaves every store whole, and can be repeated. No other job may be reading the stores meanwhile.
+    Frames, RAM and lives stay the same, and so does every result. Each frame is compared before the old ones are
+    deleted. An interrupted call leaves every store whole; rerun the command to finish. No other job may read the stores
+    meanwhile.
 
     Args:
         paths: Stores to convert; all in data-dir if omitted.
@@ -211,18 +212,18 @@ def data_export(
 ) -> None:
     """Write one life of a game, or one episode of an environment, as a film or as arrays for other programs.
 
-    In colour if the store has it. An npz file holds frames, actions, rewards and state variables, of a game its RAM
-    too; that of an environment can be recorded from: manicap record --from
+    In colour if the store has it. An npz file holds frames, actions, rewards and state variables, and the RAM of a
+    game. An npz file of an environment can be imported again: manicap record --env NAME --from FILE
 
     Args:
         path: Directory of the store, as 'data list' shows it.
         episode: Number of the life or episode, from 0; the longest if omitted.
-        format: mp4, gif or npz; by default as --out ends, mp4 without --out.
-        out: File to write; by default <game>-life-<number>.<format> or <env>-episode-<number>.<format> here.
+        format: mp4, gif or npz; if omitted, the ending of --out, or mp4.
+        out: File to write; <game>-life-<number>.<format> or <env>-episode-<number>.<format> here if omitted.
         colour: Refuse a store without colour.
         no_colour: Gray frames.
-        scale: Of films: a pixel is this many pixels high, and as many wide, of a game twice as many; best even.
-        fps: Of films: frames per second; a game was played at 15.
+        scale: Films only: height of a pixel; its width is the same, or twice that for a game. Even numbers are best.
+        fps: Films only: frames per second; a game was played at 15.
         force: Replace an existing file.
     """
     if colour and no_colour:
@@ -248,7 +249,7 @@ def _format(named: str | None, out: Path | None) -> Format:
 
 
 def data_remove(path: StorePath) -> None:
-    """Delete a store. Of a store that came from a URL, or was uploaded to one, only the local copy is deleted.
+    """Delete a store. If it is also at a URL, only the local copy is deleted.
 
     Args:
         path: Directory of the store, as 'data list' shows it.

@@ -38,8 +38,8 @@ def export(
         source: Directory of a run or of a saved encoder, or user/name on a hub.
         format: onnx (requires manicap[onnx]) or torch-export.
         layer: Features to return: output, backbone, local, or a layer by its name; output if omitted.
-        output: The file; if omitted, encoder.onnx or encoder.pt2 in the directory of the run or encoder, of one from a
-            hub in the current directory.
+        output: The file; if omitted, encoder.onnx or encoder.pt2 in the directory of the run or encoder, or in the
+            current directory if the encoder is from a hub.
         int8: Also write an ONNX file of 8-bit integers, calibrated and probed on the run's probe frames.
         frames: Number of frames to compare on: the run's own if they are on disk, noise otherwise.
         threads: CPU threads; OMP_NUM_THREADS or all cores if omitted.

@@ -28,7 +28,7 @@ from manicap.train.device import set_threads
 from manicap.train.finished import require_runs
 
 OptionalRun = Annotated[
-    Path | None, tyro.conf.Positional, tyro.conf.arg(help="Directory of a run of dim-ua or dim-uac+.")
+    Path | None, tyro.conf.Positional, tyro.conf.arg(help="Directory of a run of dim-ua, dim-ua-weighted or dim-uac+.")
 ]
 
 
@@ -56,7 +56,7 @@ def nerve(
     A trained atlas: manicap nerve runs/pong-dim-ua-s0-1a2b3c4d
 
     Args:
-        run: Directory of a run of dim-ua or dim-uac+.
+        run: Directory of a run of dim-ua, dim-ua-weighted or dim-uac+.
         shape: circle, sphere, torus, or a NumPy file with points [n, C].
         charts: Number of charts; if omitted, the shape's own number, or 12 for a file.
         dimension: Dimension of the charts; if omitted, the shape's own, or one less than the space for a file.

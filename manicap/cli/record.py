@@ -42,10 +42,10 @@ def record(config: RecordFlags, from_: File = None, data_dir: Path = DATA_DIR, w
 
     Args:
         config: What to record.
-        from_: Frames recorded elsewhere, to be named by --env: an .npz or .hdf5 file with frames, episode and
-            label_NAME, or a folder with frames/*.png and labels.csv.
+        from_: Import frames recorded elsewhere, under the name given by --env: an .npz or .hdf5 file with frames,
+            episode and label_NAME, or a folder with frames/*.png and labels.csv.
         data_dir: Where stores are kept.
-        workers: Number of parallel processes; all cores if omitted, 0 to play in this process, as a debugger needs it.
+        workers: Number of parallel processes; all cores if omitted; 0 plays in this process, for a debugger.
     """
     given = {field.name: getattr(config, field.name) for field in fields(RecordConfig)}
     if from_ is None:

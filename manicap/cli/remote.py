@@ -62,7 +62,7 @@ def _row(found: RemoteStore) -> tuple[str, ...]:
 def data_pull(names: StoreNames = (), data_dir: Path = DATA_DIR) -> None:
     """Download stores from a URL into its local cache, and print where they are.
 
-    A machine that is later without a network can then use them. Commands that need a store download it by themselves.
+    For a machine that will be offline. Commands that need a store download it by themselves.
 
     Example: manicap data pull pong --data-dir s3://bucket/manicap
 
@@ -88,7 +88,7 @@ def data_pull(names: StoreNames = (), data_dir: Path = DATA_DIR) -> None:
 
 
 def data_push(paths: StorePaths = (), data_dir: Path = DATA_DIR) -> None:
-    """Upload stores to a URL. Those that it has already are left as they are.
+    """Upload stores to a URL. Stores that are already there are left unchanged.
 
     Commands upload what they collect by themselves; this is for stores that were collected elsewhere, or while the URL
     could not be reached.

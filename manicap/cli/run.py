@@ -67,10 +67,9 @@ def run(
         evaluation: How to probe it.
         options: What else to measure.
         execution: How to run it.
-        domain: What to learn from: atari, environments, images, or package.module:Name. Implied by what is named: a
-            game, an env or a dataset.
-        preset: quick (minutes on two cores), standard (an hour or two; for images, on a GPU) or
-            paper (the paper's setting). Other flags override single values of the preset.
+        domain: atari, environments, images, or package.module:Name. Implied by --game, --env and --dataset.
+        preset: quick (minutes on two cores), standard (an hour or two; for images, on a GPU) or paper (the paper's
+            setting). Other flags override single values of the preset.
         seeds: Seeds, one run each.
         runs_dir: Where runs are kept.
         data_dir: Where stores and datasets are kept.

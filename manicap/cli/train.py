@@ -34,8 +34,9 @@ def pretrain(
 ) -> None:
     """Train an encoder without labels.
 
-    Collects the game if it is not on disk yet, trains, and saves the encoder in the run's directory. Stop at any time,
-    with Ctrl-C or otherwise. Rerun the command to resume; the result is bit-identical to an uninterrupted run.
+    Collects or records the data if they are not on disk yet, trains, and saves the encoder in the run's directory. Stop
+    at any time, with Ctrl-C or otherwise. Rerun the command to resume; the result is bit-identical to an uninterrupted
+    run.
 
     A quick run: manicap pretrain --game pong --method dim-c+ --preset quick
 
@@ -46,12 +47,12 @@ def pretrain(
     Args:
         config: What to train.
         execution: How to run it.
-        domain: What to learn from: atari, images, or package.module:Name. Implied by --game and --dataset.
-        preset: quick (minutes on two cores), standard (an hour or two) or paper (Tables 3 and 4 of
-            arXiv 2405.13848). Other flags override single values of the preset.
+        domain: atari, environments, images, or package.module:Name. Implied by --game, --env and --dataset.
+        preset: quick (minutes on two cores), standard (an hour or two; for images, on a GPU) or paper (the paper's
+            setting). Other flags override single values of the preset.
         name: Directory of the run under runs-dir; derived from the config if omitted.
         runs_dir: Where runs are kept.
-        data_dir: Where stores are kept.
+        data_dir: Where stores and datasets are kept.
     """
     plain = plain_config(config)
     run_dir = runs_dir / (name or plain.run_name)
@@ -76,7 +77,7 @@ def resume(run: RunPath, execution: Execution, data_dir: Path = DATA_DIR) -> Non
     Args:
         run: Directory of the run.
         execution: How to run it.
-        data_dir: Where stores are kept.
+        data_dir: Where stores and datasets are kept.
     """
     if not run.is_dir():
         raise UserError(f"there is no run at {run}")

@@ -47,21 +47,21 @@ class Played:
 
     labels: str | None = None
     """State variables of a step: info (info["labels"]), observation (a vector), or package.module:function of (env,
-    observation, info) that returns a dict. If omitted: info["labels"] where there is one; known are those of MiniGrid
-    and of gymnasium's classic control."""
+    observation, info) that returns a dict. If omitted: info["labels"] if there is one, else the known state of MiniGrid
+    and gymnasium's classic control."""
     label_names: tuple[str, ...] = ()
-    """With --labels observation: names of its entries."""
+    """With --labels observation: the names of its entries."""
     label_kinds: tuple[str, ...] = ()
-    """Kinds that the type does not tell, such as x:place, door:class, speed:number."""
+    """Kinds of variables that differ from the default of their type, such as x:place, door:class, speed:number."""
     label_categories: tuple[str, ...] = ()
-    """Groups of variables whose scores are averaged, such as x:agent_localization; others are in `state`."""
+    """Groups of variables whose scores are averaged, such as x:agent_localization; all others are in `state`."""
     policy: str = "random"
     """random, package.module:function from an observation to an action, actions:FILE.npy (repeated), or sb3:FILE.zip (a
     Stable-Baselines3 model)."""
     frames: str = "render"
     """What is stored: render, observation (an image), or observation.KEY of a dictionary."""
     colour: bool = True
-    """Store red, green and blue, if frames have them; with --no-colour gray only."""
+    """Store red, green and blue if frames have them; --no-colour stores gray only."""
     frame_size: tuple[FrameSide, FrameSide] | None = None
     """Height and width to which frames are resized, each pixel the mean of the area that it covers."""
     options: str = "{}"

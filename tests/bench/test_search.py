@@ -123,7 +123,7 @@ def test_a_search_of_real_runs_prints_its_rungs_and_goes_on_where_it_stopped(dat
     main(command)
     text = capsys.readouterr().out
     assert "0.5 of the steps" in text
-    assert text.count("goes on") == 1
+    assert text.count("continues") == 1
     assert "best: st-dim (units " in text
     assert (tmp_path / "report" / "report.html").is_file()
     assert len(list((tmp_path / "runs").glob("*/encoder.json"))) == 2

@@ -29,7 +29,7 @@ class Play(Subject):
     colour: bool = False
     """Show the encoder red, green and blue instead of gray."""
     stack: Stack = 1
-    """Show the encoder the last frames of the life, this many, as channels."""
+    """Number of the life's last frames that the encoder sees, as channels."""
     protocol: ProtocolName = "fixed"
     """How lives are split and pairs are drawn: fixed, or reference (as in the 2019 code)."""
     annotation_set: str = "corrected"
@@ -72,7 +72,7 @@ class AtariConfig(PlayRunConfig, Play):  # the fields of the last base come firs
 
 
 def atari_preset(name: PresetName, game: str, method: str) -> AtariConfig:
-    """quick: minutes on two cores. standard: an hour. paper: exactly Tables 3 and 4 of arXiv 2405.13848."""
+    """quick: minutes on two cores. standard: an hour or two. paper: exactly Tables 3 and 4 of arXiv 2405.13848."""
     settings = find_method_for("atari", method).settings_type.preset(name)
     common: dict[str, Any] = {"game": game, "method": method, "settings": settings}
     if name == "paper":

@@ -36,7 +36,7 @@ class Seen(Played, Environment):  # the fields of the last base come first
     """How it is played, and what the encoder sees of it."""
 
     stack: Stack = 1
-    """Show the encoder the last frames of the episode, this many, as channels: velocities are in no single frame."""
+    """Number of the episode's last frames that the encoder sees, as channels. A single frame shows no velocities."""
     protocol: Literal["plain"] = "plain"
     """How episodes are split and pairs are drawn."""
     annotation_set: Labels = "recorded"
@@ -105,7 +105,8 @@ def _layout(config: RecordConfig) -> Layout:
 
 
 def environment_preset(name: PresetName, env: str, method: str) -> EnvironmentConfig:
-    """quick: minutes on two cores. standard: an hour. paper: Tables 3 and 4 of arXiv 2405.13848 but for the network."""
+    """quick: minutes on two cores. standard: an hour or two. paper: Tables 3 and 4 of arXiv 2405.13848, its network
+    aside."""
     settings = replace(find_method_for("environments", method).settings_type.preset(name), encoder="fitting")
     common: dict[str, Any] = {"env": env, "method": method, "settings": settings}
     if name == "paper":

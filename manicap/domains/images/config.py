@@ -88,7 +88,7 @@ class ImageConfig(RunConfig, Images):  # the fields of the last base come first
 
 
 def image_preset(name: PresetName, dataset: str, method: str, protocol: ImageProtocolName) -> ImageConfig:
-    """quick: minutes on two cores. standard: a night. paper: exactly Table 5 of arXiv 2405.13848.
+    """quick: minutes on two cores. standard: for a GPU. paper: exactly Table 5 of arXiv 2405.13848.
 
     tsai2021 checks every fifth epoch and keeps the weights of the best check, as its code does.
     """

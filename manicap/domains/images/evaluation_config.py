@@ -16,7 +16,8 @@ class ImageEvaluationConfig(EvaluationConfig):
     """How to probe an encoder of images. The defaults are Table 5 of arXiv 2405.13848."""
 
     protocol: ImageProtocolName = "clean"
-    """clean: last weights, statistics frozen, nothing selected on test images. tsai2021: as in the 2021 code."""
+    """clean: last weights, batch statistics frozen, nothing selected on test images. tsai2021: as in the code of arXiv
+    2104.13712."""
     probe: ProbeName = "linear"
     """linear: one trained layer. knn: weighted votes of the nearest training images."""
     probe_input: ProbeInput = "output"

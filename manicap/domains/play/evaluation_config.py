@@ -33,8 +33,8 @@ class PlayEvaluationConfig(EvaluationConfig):
     width: Width | None = None
     """Project the features to this width by a random orthogonal map, to compare at equal width."""
     rescaling: Rescaling = "none"
-    """What to do to the features before they are probed: tenth, tenfold, standardised or whitened. A probe that can be
-    trusted gives nearly the same score for the first three; the linear probe of 2019 does not."""
+    """Rescaling of the features before probing: none, tenth (x 0.1), tenfold (x 10), standardised or whitened. A probe
+    that does not depend on scale scores nearly the same with the first four; the linear probe of 2019 does not."""
     probe_init: ProbeInit = "auto"
     """Initial weights of the linear probe; auto: zero under fixed, uniform under reference, as in the 2019 code."""
     probe_store: Literal["shared", "per seed"] = "shared"
