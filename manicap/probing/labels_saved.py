@@ -6,9 +6,9 @@ Read off the two label curves at `AT` labels of the encoder, per variable, then 
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,9 @@ from numpy.typing import NDArray
 AT = 200
 """Labels on the encoder that are compared with those on the floor."""
 Bound = Literal["", "at least", "at most"]
-"""Whether a number is only a bound: the floor never gets there, or is there with the fewest labels tried."""
+"""Whether a number is only a bound: the floor never gets there, or is there with the fewest labels tried, in the mean
+or in a draw. Then the interval is open on that side."""
+Mark = TypeVar("Mark", bound=str)
 Floats = NDArray[np.float64]
 STUDENT = {1: 12.706, 2: 4.303, 3: 3.182, 4: 2.776, 5: 2.571, 6: 2.447, 7: 2.365, 8: 2.306, 9: 2.262}
 """Student's t at 97.5 % by degrees of freedom."""
@@ -105,14 +107,20 @@ def labels_saved(
             saved[name] = Saved(1.0, None, None, "")
             continue
         needed, bound = labels_needed(counts, theirs, ours[place])
-        for draw in range(num_draws):
-            logs[draw, v] = math.log(labels_needed(counts, floor[draw, :, v], encoder[draw, place, v])[0] / at)
+        drawn = [labels_needed(counts, floor[draw, :, v], encoder[draw, place, v]) for draw in range(num_draws)]
+        bound = bound or joined_bound(bound for _, bound in drawn)
+        logs[:, v] = np.log([labels / at for labels, _ in drawn])
         points[v] = math.log(needed / at)
         bounds.append(bound)
         saved[name] = _saved(points[v], logs[:, v], bound)
-    sides = {bound for bound in bounds if bound}
-    overall = _saved(float(points.mean()), logs.mean(1), sides.pop() if len(sides) == 1 else "")
+    overall = _saved(float(points.mean()), logs.mean(1), joined_bound(bounds))
     return LabelsSaved(at, overall, saved, tuple(unread))
+
+
+def joined_bound(bounds: Iterable[Mark]) -> Mark | Literal[""]:
+    """Whether a mean is only a bound: it is if some of what it averages are, and all of these alike."""
+    sides = {bound for bound in bounds if bound}
+    return sides.pop() if len(sides) == 1 else ""
 
 
 def _saved(point: float, logs: Floats, bound: Bound) -> Saved:

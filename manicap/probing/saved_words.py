@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from statistics import geometric_mean
 from typing import NamedTuple
 
-from manicap.probing.labels_saved import Bound, LabelsSaved, Saved
+from manicap.probing.labels_saved import Bound, LabelsSaved, Saved, joined_bound
 
 FLOORS = {
     "untrained": "the untrained network",
@@ -105,8 +105,7 @@ def seeds_sentence(found: Sequence[LabelsSaved], floor: str) -> str:
     if all(map(reads_nothing, found)):
         return str(saved_sentence(found[0], floor, num_draws=1))
     factors = [each.overall.factor for each in found]
-    sides = {each.overall.bound for each in found if each.overall.bound}
-    bound: Bound = sides.pop() if len(sides) == 1 else ""
+    bound = joined_bound(each.overall.bound for each in found)
     mean = factor_words(Saved(geometric_mean(factors), None, None, bound))
     return (
         f"Labels saved against {floor_words(floor)} at {found[0].at:,} labels: {mean}, geometric mean over"

@@ -16,6 +16,7 @@ import numpy as np
 from manicap.bench.grid import Grid
 from manicap.bench.scores import GridScores, RunScore
 from manicap.core.seeding import numpy_generator
+from manicap.probing.labels_saved import joined_bound
 from manicap.report.grid_entries import MEAN_ROW, METRICS, Aggregate, Entry, ScoreTable, Sweep, SweepPoint
 from manicap.statistics.estimates import (
     Estimate,
@@ -29,7 +30,7 @@ from manicap.statistics.estimates import (
     performance_profile,
     probability_of_improvement,
 )
-from manicap.statistics.scales import joined_bound, order_metrics, scale_of
+from manicap.statistics.scales import order_metrics, scale_of
 
 MIN_SEEDS = 3
 """With two runs of each, all of one exceed all of the other by chance in a third of cases. With three pairs, all

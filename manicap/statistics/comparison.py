@@ -14,6 +14,7 @@ import numpy as np
 
 from manicap.core.errors import UserError, unknown_choice
 from manicap.core.seeding import numpy_generator
+from manicap.probing.labels_saved import joined_bound
 from manicap.statistics.estimates import (
     Floats,
     Interval,
@@ -25,7 +26,7 @@ from manicap.statistics.estimates import (
     paired_test,
 )
 from manicap.statistics.groups import name_groups
-from manicap.statistics.scales import Scale, joined_bound, order_metrics, scale_of
+from manicap.statistics.scales import Scale, order_metrics, scale_of
 
 Cell = tuple[str, int]
 """(subject, seed)"""

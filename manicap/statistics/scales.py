@@ -86,12 +86,6 @@ def order_metrics(metrics: Sequence[str], measured: Collection[str]) -> list[str
     return found
 
 
-def joined_bound(bounds: Iterable[str]) -> str:
-    """Whether a mean is only a bound: `at least` or `at most` if some of its runs are, and all of these alike."""
-    sides = {bound for bound in bounds if bound}
-    return sides.pop() if len(sides) == 1 else ""
-
-
 def _share(value: float) -> str:
     return f"{value:.3f}"
 

@@ -3,7 +3,14 @@ import math
 import numpy as np
 import pytest
 
-from manicap.probing.labels_saved import AT, LabelsSaved, comparison_count, labels_needed, labels_saved
+from manicap.probing.labels_saved import (
+    AT,
+    LabelsSaved,
+    comparison_count,
+    joined_bound,
+    labels_needed,
+    labels_saved,
+)
 
 COUNTS = (50, 100, 200, 400, 800)
 
@@ -58,6 +65,21 @@ def test_a_floor_that_never_gets_there_gives_a_lower_bound_and_a_better_floor_an
     assert str(labels_saved(COUNTS, low, high, np.zeros(1), ["a"]).overall) == "at most 0.25 x"
 
 
+def test_a_draw_beyond_the_floor_leaves_the_interval_open_on_its_side():
+    # The mean of two draws, 0.45, lies on the floor's curve between 400 and 800 labels. But the second draw's 0.6 is
+    # beyond all that the floor reaches (0.5): how many labels that would take is not known.
+    floor = curve(0.1, 0.2, 0.3, 0.4, 0.5, draws=2)
+    encoder = floor.copy()
+    encoder[:, 2, 0] = [0.3, 0.6]
+    saved = labels_saved(COUNTS, encoder, floor, np.zeros(1), ["a"])
+    assert saved.overall.factor == pytest.approx(math.sqrt(400 * 800) / 200)
+    assert saved.overall.bound == saved.variables["a"].bound == "at least"
+    encoder[:, 2, 0] = [0.45, 0.05]  # mean 0.25: on the curve; 0.05 is below what the floor has with its fewest labels
+    assert labels_saved(COUNTS, encoder, floor, np.zeros(1), ["a"]).overall.bound == "at most"
+    encoder[:, 2, 0] = [0.6, 0.05]
+    assert labels_saved(COUNTS, encoder, floor, np.zeros(1), ["a"]).overall.bound == ""
+
+
 def test_a_variable_that_neither_reads_counts_as_one_and_one_that_training_lost_counts_against_it():
     nothing, something = curve(-0.1, -0.2, 0.0, 0.0, 0.0), curve(0.1, 0.2, 0.3, 0.4, 0.5)
     neither = labels_saved(COUNTS, nothing, nothing - 0.1, np.zeros(1), ["a"])
@@ -98,3 +120,9 @@ def test_it_survives_json():
     own = curve(0.1, 0.3, 0.5, 0.6, 0.7, draws=3)
     saved = labels_saved(COUNTS, own, own, np.zeros(1), ["x"])
     assert LabelsSaved.from_dict(saved.to_dict()) == saved
+
+
+def test_a_mean_is_a_bound_if_its_bounds_agree():
+    assert joined_bound(["", "at least", "at least"]) == "at least"
+    assert joined_bound(["at most", "at least"]) == ""
+    assert joined_bound(["", ""]) == ""

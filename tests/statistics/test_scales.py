@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from manicap.statistics.estimates import Estimate, Interval, PairedTest, mean
-from manicap.statistics.scales import joined_bound, order_metrics, scale_of
+from manicap.statistics.scales import order_metrics, scale_of
 
 RATIO, PLAIN = scale_of("labels_saved"), scale_of("f1")
 
@@ -49,9 +49,3 @@ def test_without_label_curves_exact_values_come_before_r2():
     assert order_metrics(metrics, {"f1", "r2", "labels_saved"}) == ["labels_saved", "r2", "f1"]
     assert order_metrics(metrics, {"f1", "r2", "accuracy"}) == ["f1", "accuracy", "r2"]
     assert order_metrics(("accuracy", "top5"), {"top5", "accuracy"}) == ["accuracy", "top5"]
-
-
-def test_a_mean_is_a_bound_if_its_bounds_agree():
-    assert joined_bound(["", "at least", "at least"]) == "at least"
-    assert joined_bound(["at most", "at least"]) == ""
-    assert joined_bound(["", ""]) == ""
