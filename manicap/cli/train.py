@@ -34,7 +34,7 @@ def pretrain(
 ) -> None:
     """Train an encoder without labels.
 
-    Collects the game if it is not on disk yet, trains, and saves the encoder in the run's directory. Stop at any time,
+    Prepares the data if it is not on disk yet, trains, and saves the encoder in the run's directory. Stop at any time,
     with Ctrl-C or otherwise. Rerun the command to resume; the result is bit-identical to an uninterrupted run.
 
     A quick run: manicap pretrain --game pong --method dim-c+ --preset quick
@@ -46,7 +46,8 @@ def pretrain(
     Args:
         config: What to train.
         execution: How to run it.
-        domain: What to learn from: atari, images, or package.module:Name. Implied by --game and --dataset.
+        domain: What to learn from: atari, environments, images, or package.module:Name. Implied by what is named: a
+            game, an env or a dataset.
         preset: quick (minutes on two cores), standard (an hour or two) or paper (Tables 3 and 4 of
             arXiv 2405.13848). Other flags override single values of the preset.
         name: Directory of the run under runs-dir; derived from the config if omitted.
