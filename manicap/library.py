@@ -15,7 +15,7 @@ from manicap.atari.store import Store, StoreConfig
 from manicap.core.config import checked, from_dict, to_dict
 from manicap.core.errors import UserError, unknown_choice
 from manicap.core.paths import DATA_DIR, RUNS_DIR
-from manicap.core.ranges import PlaySteps, Seed, Seeds, Threads, Width
+from manicap.core.ranges import PlaySteps, Seed, Seeds, Threads, Width, shown
 from manicap.core.registry import allow_plugins, could_be_plugin
 from manicap.core.remote import local_directory
 from manicap.diagnostics.runs import RunDiagnosis
@@ -314,6 +314,9 @@ def compare(
         quiet: Show no progress.
         evaluation: Changes to the way the runs were probed: `probe="knn"`.
     """
+    for run in runs:
+        if not isinstance(run, Path | str):
+            raise UserError(f"compare takes the directory of each run, as in compare('a', 'b'), got {shown(run)}")
     dirs = [Path(run) for run in runs]
     allow_plugins(_texts(*evaluation.values()))
     asked = evaluation_of(dirs, evaluation)

@@ -107,3 +107,5 @@ def test_mistakes_are_user_errors():
         manicap.pretrain("st-dim")
     with pytest.raises(manicap.UserError, match="must be a function from frames to features"):
         manicap.evaluate("resnet", game="pong")
+    with pytest.raises(manicap.UserError, match=r"directory of each run, as in compare\('a', 'b'\), got \["):
+        manicap.compare(["runs/a", "runs/b"])

@@ -146,7 +146,11 @@ def _named_plugins(words: Sequence[str]) -> list[str]:
     while index < len(words):
         word, following = words[index], words[index + 1 : index + 2]
         if word == "--plugin" or word.startswith("--plugin="):
-            named += word.removeprefix("--plugin=").split() if "=" in word else following
+            plugins = word.removeprefix("--plugin=").split() if "=" in word else following
+            if not plugins or not all(map(is_plugin, plugins)):
+                given = repr(" ".join(plugins)) if plugins else "nothing"
+                raise UserError(f"--plugin must be followed by package.module:Name, got {given}")
+            named += plugins
             index += 1 if "=" in word else 2
             continue
         flag, _, value = word.partition("=")

@@ -36,6 +36,7 @@ def unknown_choice(kind: str, given: str, choices: Iterable[str]) -> UserError:
     """`unknown game 'pogn'; did you mean 'pong'? (24 games: asteroids, ...)`."""
     names = sorted(choices)
     plural = kind[:-1] + "ies" if kind.endswith("y") and kind[-2:] != "ey" else kind.removesuffix("s") + "s"
+    counted = f"1 {kind}" if len(names) == 1 else f"{len(names)} {plural}"
     nearest = difflib.get_close_matches(given, names, n=1, cutoff=0.5)
-    hint = f"; did you mean {nearest[0]!r}?" if nearest else ";"
-    return UserError(f"unknown {kind} {given!r}{hint} ({len(names)} {plural}: {', '.join(names)})")
+    hint = f"; did you mean {nearest[0]!r}?" if nearest else ""
+    return UserError(f"unknown {kind} {given!r}{hint} ({counted}: {', '.join(names)})")

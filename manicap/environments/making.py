@@ -151,13 +151,13 @@ def _import_package(name: str) -> None:
 def _unknown(name: str) -> UserError:
     if Path(name).is_dir():
         return UserError(f"there is no store in the directory {name}: 'manicap data list' shows where there are some")
+    if name.count("/") > 1 or name.startswith((".", "/")):  # registered names have at most one slash: namespace/name
+        return UserError(f"there is no store at {name}: 'manicap data list' shows those that there are")
     by_lower = {known.lower(): known for known in gymnasium.registry}
     nearest = difflib.get_close_matches(name.lower(), by_lower, n=NUM_NEAREST, cutoff=0.5)
-    hint = f"did you mean {', '.join(by_lower[each] for each in nearest)}? " if nearest else ""
-    return UserError(
-        f"unknown environment {name!r}: {hint}An environment of a package is named package:Name-v0, a function of yours"
-        " package.module:maker"
-    )
+    naming = "an environment of a package is named package:Name-v0, a function of yours package.module:maker"
+    hint = f"did you mean {', '.join(by_lower[each] for each in nearest)}? ({naming})" if nearest else naming
+    return UserError(f"unknown environment {name!r}; {hint}")
 
 
 def _made(maker: Callable[..., Any], keywords: Mapping[str, Any], given: Mapping[str, Any]) -> Any:

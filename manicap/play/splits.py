@@ -103,9 +103,9 @@ def split_episodes(
     empty = [part.name for part in parts if not len(part)]
     if empty:
         raise UserError(
-            f"the {' and the '.join(empty)} split of {store.path} would be empty: of {len(store.episodes)} lives only"
-            f" {len(kept)} are longer than {protocol.longest_dropped_episode} frames, and {len(names)} splits need"
-            f" more; collect more steps (now {len(store)})"
+            f"{store.path} is too small for {len(names)} splits ({', '.join(empty)} would be empty): of"
+            f" {len(store.episodes)} episodes, {len(kept)} are longer than {protocol.longest_dropped_episode} frames;"
+            f" collect more steps (now {len(store)})"
         )
     return parts
 

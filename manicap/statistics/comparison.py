@@ -203,6 +203,7 @@ def check_comparable(
     if mismatches and not allow_mismatch:
         raise UserError(
             f"these runs cannot be ranked: {'; '.join(mismatches)}; compare them anyway with allow_mismatch"
+            " (--allow-mismatch)"
         )
     return mismatches
 

@@ -170,7 +170,7 @@ def test_a_file_that_exists_is_replaced_only_by_force(store, tmp_path, capsys):
     [
         (["--episode", "99"], r"has \d+ lives \(0 to \d+\), got episode 99"),
         (["--episode", "-1"], "episode must not be negative, got -1"),
-        (["--format", "avi"], r"unknown format 'avi'; \(3 formats: gif, mp4, npz\)"),
+        (["--format", "avi"], r"unknown format 'avi' \(3 formats: gif, mp4, npz\)"),
         (["--out", "none/life.mp4"], "there is no directory none"),
         (["--out", ""], r"\. is a directory and cannot be written"),
         (["--out", "life.gif", "--format", "mp4"], "life.gif ends like a file of format gif, but --format is mp4"),

@@ -53,6 +53,10 @@ def test_the_overview_lists_every_command(capsys):
         (["data", "verify", "--data-dir", "/nonexistent"], "no stores and no images in /nonexistent"),
         (["data", "remove", "/nonexistent"], "there is no store at /nonexistent"),
         (["data", "splits", "/nonexistent"], "there is no store at /nonexistent"),
+        (["methods", "--plugin"], "--plugin must be followed by package.module:Name, got nothing"),
+        (["methods", "--plugin="], "--plugin must be followed by package.module:Name, got nothing"),
+        (["methods", "--plugin", "my_package"], "--plugin must be followed by package.module:Name, got 'my_package'"),
+        (["methods", "--plugin=a:B my_package"], "must be followed by package.module:Name, got 'a:B my_package'"),
         (["evaluate", "/nonexistent", "--annotation-set", "x" * 300], "unknown annotation set 'xxx"),
         (["compare", "/nonexistent", "--baseline", "x" * 300], "/nonexistent"),
     ],
@@ -313,3 +317,10 @@ def test_sigterm_ends_any_command_with_a_sentence_and_its_exit_code(capsys, monk
     assert stopped.value.code == 143
     assert capsys.readouterr().err == "manicap: stopped by SIGTERM; rerun the command to resume\n"
     assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_pretrain_and_run_name_the_same_domains(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    for command in ("run", "pretrain"):
+        assert call(command, "--help") == 0
+        assert "atari, environments, images, or package.module:Name" in capsys.readouterr().out

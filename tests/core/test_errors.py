@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from manicap.core.errors import Failure, UserError, refused_by_system
+from manicap.core.errors import Failure, UserError, refused_by_system, unknown_choice
 
 
 @pytest.mark.parametrize(
@@ -23,3 +23,8 @@ def test_a_write_that_ends_in_the_middle_is_a_failure():
     error = refused_by_system("cannot write to runs/a", OSError("240 requested and 122 written"))
     assert type(error) is Failure
     assert str(error) == "cannot write to runs/a: 240 requested and 122 written; is the disk full?"
+
+
+def test_an_unknown_choice_without_a_near_one_lists_them_all():
+    assert str(unknown_choice("layer", "foo", ["output", "local"])) == "unknown layer 'foo' (2 layers: local, output)"
+    assert str(unknown_choice("layer", "foo", ["local"])) == "unknown layer 'foo' (1 layer: local)"

@@ -345,7 +345,7 @@ def test_an_environment_without_labels_is_refused_before_it_is_recorded(tmp_path
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        (["--env", "CartPole-v9"], "unknown environment 'CartPole-v9': did you mean CartPole-v"),
+        (["--env", "CartPole-v9"], "unknown environment 'CartPole-v9'; did you mean CartPole-v"),
         (["--env", "CartPole-v1"], "has frames of 400 x 600; sides must be 48 to 256"),
         (["--env", WALK, "--frame-size", "20", "20"], r"frame_size\[0\] must be at least 48, got 20"),
         (["--env", WALK, "--game", "pong"], "--game"),

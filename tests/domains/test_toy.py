@@ -112,5 +112,5 @@ def test_a_registry_lists_its_own_names_first():
     assert list(registry) == ["one"]
     assert registry["one"] == 1
     assert "two" not in registry
-    with pytest.raises(UserError, match=r"unknown thing 'two'; \(1 things: one\)"):
+    with pytest.raises(UserError, match=r"unknown thing 'two' \(1 thing: one\)"):
         registry["two"]

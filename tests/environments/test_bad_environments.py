@@ -90,12 +90,21 @@ def test_frames_of_an_unusual_size_are_not_resized_silently(record_here):
 
 
 def test_an_unregistered_name_lists_the_nearest(record_here):
-    with pytest.raises(UserError, match=r"unknown environment 'CartPol-v1': did you mean CartPole-v1"):
+    with pytest.raises(UserError, match=r"unknown environment 'CartPol-v1'; did you mean CartPole-v1"):
         record_here("CartPol-v1")
-    with pytest.raises(UserError, match=r"unknown environment 'MiniGrid-DoorKy-8x8-v0': .*MiniGrid-DoorKey-8x8-v0"):
+    with pytest.raises(UserError, match=r"unknown environment 'MiniGrid-DoorKy-8x8-v0'; .*MiniGrid-DoorKey-8x8-v0"):
         record_here("MiniGrid-DoorKy-8x8-v0")
-    with pytest.raises(UserError, match=r"unknown environment 'Minigrid-Doorkey-8x8-v0': .*MiniGrid-DoorKey-8x8-v0"):
+    with pytest.raises(UserError, match=r"unknown environment 'Minigrid-Doorkey-8x8-v0'; .*MiniGrid-DoorKey-8x8-v0"):
         record_here("Minigrid-Doorkey-8x8-v0")
+    with pytest.raises(UserError, match=r"^unknown environment 'qqqq-qqqq'; an environment of a package is named"):
+        record_here("qqqq-qqqq")
+
+
+@pytest.mark.parametrize("path", ["data/environments/CartPole-v1/0123456789ab", "./CartPole-v1", "/CartPole-v1"])
+def test_the_path_of_a_store_that_is_gone_is_not_taken_for_the_name_of_an_environment(path, record_here):
+    # Registered names have at most one slash: namespace/name-v0.
+    with pytest.raises(UserError, match=f"^there is no store at {path}: 'manicap data list' shows"):
+        record_here(path)
 
 
 def test_a_directory_without_a_store_is_no_name_of_an_environment(record_here, tmp_path):
@@ -157,7 +166,7 @@ def test_labels_that_are_not_there(record_here):
         record_here("Walk", labels="observation")
     with pytest.raises(UserError, match=r"the observation has 3 entries .*, and label_names has 1"):
         record_here("Vector", labels="observation", label_names=("x",))
-    with pytest.raises(UserError, match=r"unknown label 'z'; .*door"):
+    with pytest.raises(UserError, match=r"unknown label 'z' .*door"):
         record_here("Walk", label_kinds=("z:place",))
     with pytest.raises(UserError, match=r"'door' is of type str and cannot be of kind number"):
         record_here("Walk", label_kinds=("door:number",))
