@@ -162,7 +162,7 @@ def test_reference_refuses_where_the_floor_leaves_a_split_empty_and_fixed_does_n
     parts = split_episodes(pong_store, long, FIXED, fractions, names, seed=0)
     assert [part.num_episodes for part in parts] == [1, 1, 1]
     # floor(2.1) = floor(2.4) = 2: no validation episode.
-    with pytest.raises(UserError, match="the val split"):
+    with pytest.raises(UserError, match="val would be empty"):
         split_episodes(pong_store, long, REFERENCE, fractions, names, seed=0)
 
 
