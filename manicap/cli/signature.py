@@ -14,9 +14,11 @@ from typing import Annotated, Any, Literal, get_args
 import tyro
 
 from manicap.algorithms.base import PresetName
-from manicap.domains.base import domain_of_field, find_domain
+from manicap.core.errors import UserError
+from manicap.domains.base import domain_of_field, find_domain, subject_examples
 from manicap.domains.run_config import RunConfig, typed_config
 
+DEFAULT_DOMAIN = "atari"
 PRESETS: tuple[PresetName, ...] = get_args(PresetName)
 
 
@@ -53,12 +55,18 @@ def chosen_preset(arguments: list[str], default: PresetName) -> PresetName:
 
 
 def chosen_domain(arguments: list[str]) -> str:
-    """The domain that the arguments name: by --domain, or by the flag of its subject (--game, --dataset)."""
+    """The domain that the arguments name: by --domain, or by the flag of its subject (--game, --dataset).
+
+    Help needs no subject; it then shows the flags of games.
+    """
     named = value_of("--domain", arguments)
     if named is not None:
         return named
     given = (word.removeprefix("--").split("=")[0].replace("-", "_") for word in arguments if word.startswith("--"))
-    return next(filter(None, map(domain_of_field, given)), "atari")
+    found = next(filter(None, map(domain_of_field, given)), None)
+    if found is None and not {"-h", "--help"} & set(arguments):
+        raise UserError(f"name what to learn from: one of {', '.join(subject_examples())}")
+    return found or DEFAULT_DOMAIN
 
 
 def default_config(domain: str, arguments: list[str], preset: PresetName, fixed: tuple[str, ...] = ()) -> RunConfig:

@@ -80,7 +80,7 @@ def resume(run: RunPath, execution: Execution, data_dir: Path = DATA_DIR) -> Non
         data_dir: Where stores and datasets are kept.
     """
     if not run.is_dir():
-        raise UserError(f"there is no run at {run}")
+        raise UserError(f"no run at {run}")
     finish_run(read_run_config(run), run, execution, data_dir)
 
 

@@ -304,6 +304,12 @@ def loadable_domains() -> Iterator[tuple[str, type[Domain[Any, Any]]]]:
             yield name, DOMAINS[name]
 
 
+def subject_examples() -> list[str]:
+    """Of each domain the flag of its subject with an example: `--game pong`."""
+    flags = {domain.subject_field: domain.example_subject for _, domain in loadable_domains()}
+    return [f"--{field.replace('_', '-')} {example}" for field, example in flags.items()]
+
+
 def domain_of_field(field: str) -> str | None:
     """The domain whose subject this field or flag (`game`, `dataset`) gives."""
     found = [name for name, domain in loadable_domains() if domain.subject_field == field]

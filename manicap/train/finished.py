@@ -71,4 +71,4 @@ def require_runs(run_dirs: tuple[Path, ...]) -> None:
     """Require every directory to hold a finished run; the error names all that do not."""
     missing = [str(path) for path in run_dirs if not (path / "encoder.json").is_file()]
     if missing:
-        raise UserError(f"not a finished run: {', '.join(missing)}")
+        raise UserError(f"no finished run at {', '.join(missing)}")

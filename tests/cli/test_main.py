@@ -324,3 +324,11 @@ def test_pretrain_and_run_name_the_same_domains(capsys, monkeypatch):
     for command in ("run", "pretrain"):
         assert call(command, "--help") == 0
         assert "atari, environments, images, or package.module:Name" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("command", ["run", "pretrain"])
+def test_a_job_without_a_subject_names_the_flags_of_all_domains(command, capsys):
+    assert call(command, "--method", "st-dim") == 2
+    expected = "manicap: name what to learn from: one of --game pong, --env CartPole-v1, --dataset cifar10\n"
+    assert capsys.readouterr().err == expected
+    assert call(command, "--help") == 0

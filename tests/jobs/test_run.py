@@ -262,7 +262,7 @@ def test_compare_of_a_directory_that_is_no_run_says_so(tmp_path, capsys):
     with pytest.raises(SystemExit) as caught:
         main(["compare", str(tmp_path)])
     assert caught.value.code == 2
-    assert f"not a finished run: {tmp_path}" in capsys.readouterr().err
+    assert f"no finished run at {tmp_path}" in capsys.readouterr().err
 
 
 def test_a_converged_probe_stands_beside_the_protocols(job, data_dir, tmp_path):

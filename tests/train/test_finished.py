@@ -61,7 +61,7 @@ def test_its_files_are_read_once(run_dir, monkeypatch):
 
 def test_what_is_no_finished_run_is_told(run_dir, tmp_path):
     require_runs((run_dir,))
-    with pytest.raises(UserError, match=f"not a finished run: {tmp_path}, nowhere"):
+    with pytest.raises(UserError, match=f"no finished run at {tmp_path}, nowhere"):
         require_runs((run_dir, tmp_path, Path("nowhere")))
     with pytest.raises(UserError, match=r"config\.toml"):
         manicap.open_run(tmp_path)
