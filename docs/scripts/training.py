@@ -34,6 +34,13 @@ LINES = {
     f"{METHOD}, untrained": ("#b1581f", ":", "untrained, pixels / 255"),
 }
 """Colour, stroke and name of the curves."""
+TRAININGS = {
+    METHOD: "as published",
+    f"{METHOD}, quick": "`quick`",
+    f"{METHOD}, quick, no filter": "`quick`, before its filter",
+    f"{METHOD}, filter only": "filter alone, untrained",
+}
+PUBLISHED = {"st-dim": "ST-DIM", "dim-ua": "DIM-UA", METHOD: "DIM-C+"}
 UNTRAINED, PLAIN, COUNTS = "untrained", "untrained, pixels / 255", (50, 200)
 Row = dict[str, str]
 
@@ -92,15 +99,36 @@ def row_of(result: RunResult, floors: dict[tuple[str, int], Reading]) -> Row:
     return row
 
 
-def write_table(rows: list[Row]) -> None:
+def write_trainings(rows: list[Row]) -> None:
+    """The table of training.md: DIM-C+ as published and as quick trains it."""
+    chosen = [row for row in rows if row["training"] in TRAININGS]
     scores = ("50 labels", "200", "all", "exact F1", "labels saved", "beside pixels / 255")
     write_head("game", "training", *scores)
-    for row in rows:
+    for row in chosen:
         print("| " + " | ".join(cells_of(row)) + " |")
     print()
     write_head("training", "games", *scores)
-    for training in dict.fromkeys(row["training"] for row in rows):
-        print(mean_line(training, [row for row in rows if row["training"] == training]))
+    for training in TRAININGS:
+        if own := [row for row in chosen if row["training"] == training]:
+            print(mean_line(TRAININGS[training], own))
+
+
+def write_methods(rows: list[Row]) -> None:
+    """The table of probing.md: methods as published."""
+    published: dict[str, dict[str, Row]] = {method: {} for method in PUBLISHED}
+    for row in rows:
+        if row["training"] in PUBLISHED:
+            published[row["training"]][row["game"]] = row
+    print()
+    heads = (f"{title}, {name}" for title in PUBLISHED.values() for name in ("200", "saved"))
+    write_head("game", "untrained, 200 labels", *heads)
+    for game in published[METHOD]:
+        floor = float(published[METHOD][game]["own 200"])
+        cells = [find_game(game).title, f"{floor:.2f}"]
+        for found in published.values():
+            row = found.get(game)
+            cells += ["", ""] if row is None else [f"{float(row['score 200']):.2f}", factor(row, "own")]
+        print("| " + " | ".join(cells) + " |")
 
 
 def write_head(*heads: str) -> None:
@@ -110,7 +138,8 @@ def write_head(*heads: str) -> None:
 def cells_of(row: Row) -> list[str]:
     scores = [f"{float(row[f'score {n}']):.2f} ({float(row[f'own {n}']):.2f})" for n in ("50", "200", "all")]
     f1 = f"{float(row['f1']):.3f} ({float(row['own f1']):.3f})"
-    return [find_game(row["game"]).title, row["training"], *scores, f1, factor(row, "own"), factor(row, "plain")]
+    names = [find_game(row["game"]).title, TRAININGS[row["training"]]]
+    return [*names, *scores, f1, factor(row, "own"), factor(row, "plain")]
 
 
 def mean_line(training: str, rows: list[Row]) -> str:
@@ -181,7 +210,8 @@ def main(runs_dir: Path) -> None:
         writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
-    write_table(rows)
+    write_trainings(rows)
+    write_methods(rows)
     draw(results)
 
 

@@ -1,4 +1,4 @@
-"""The last linear layer: what lasts from one frame to the next is turned up."""
+"""The last linear layer: what persists from one frame to the next is amplified."""
 
 import itertools
 
@@ -93,3 +93,11 @@ def test_as_built_it_changes_nothing_but_the_scale():
 def test_it_needs_pairs(now, after):
     with pytest.raises(ValueError, match="features of at least one frame and of the next"):
         CoherenceFilter(4).fit(torch.zeros(now), torch.zeros(after))
+
+
+def test_it_keeps_as_many_directions_as_documented():
+    # docs/training.md: 256 directions; 7 MB in an encoder of 3456 features: 2 x 3456 x 256 floats of 4 bytes.
+    found = CoherenceFilter(3456)
+    assert found.reading.shape == (3456, 256)
+    assert found.writing.shape == (256, 3456)
+    assert sum(4 * tensor.numel() for tensor in found.buffers()) / 1e6 == pytest.approx(7.1, abs=0.1)
