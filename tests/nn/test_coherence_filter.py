@@ -101,3 +101,13 @@ def test_it_keeps_as_many_directions_as_documented():
     assert found.reading.shape == (3456, 256)
     assert found.writing.shape == (256, 3456)
     assert sum(4 * tensor.numel() for tensor in found.buffers()) / 1e6 == pytest.approx(7.1, abs=0.1)
+
+
+def test_features_that_hardly_vary_are_divided_by_0_3_of_the_median_deviation():
+    # Deviations 0.1, 5, 10, 20, 0: the median of those that vary is torch's lower one, 5, and 0.3 of it is 1.5.
+    deviations = torch.tensor([0.1, 5.0, 10.0, 20.0, 0.0])
+    signs = torch.tensor([1.0, -1.0, 1.0, -1.0])[:, None]
+    found = CoherenceFilter(5)
+    found.fit(signs * deviations, -signs * deviations)
+    expected = torch.tensor([1 / 1.5, 1 / 5, 1 / 10, 1 / 20, 0.0])
+    torch.testing.assert_close(found.scale, expected, rtol=1e-5, atol=0)
