@@ -48,14 +48,15 @@ def rows_in(runs_dir: Path) -> list[Row]:
 
 
 def write_table(rows: list[Row]) -> None:
-    """F1 of ST-DIM and of the same network untrained, in brackets."""
-    columns = [(probe, scale) for probe in PROBES for scale in SCALES if pick(rows, probe, scale)]
-    print("| game | " + " | ".join(f"{probe}, {SCALES[scale]}" for probe, scale in columns) + " |")
-    print("|---|" + "---|" * len(columns))
-    for game in sorted({row["game"] for row in rows}):
-        own = [row for row in rows if row["game"] == game]
-        print(f"| {find_game(game).title} | " + " | ".join(cell(pick(own, *column)) for column in columns) + " |")
-    print("| **mean** | " + " | ".join(cell(pick(rows, *column)) for column in columns) + " |")
+    """F1 of ST-DIM and of the same network untrained, in brackets, for the games that were probed in every way."""
+    ways = [(probe, scale) for probe in PROBES for scale in SCALES if pick(rows, probe, scale)]
+    games = sorted({row["game"] for row in rows})
+    games = [game for game in games if sum(row["game"] == game for row in rows) == len(ways)]
+    print("| probe | features | " + " | ".join(find_game(game).title for game in games) + " |")
+    print("|---|---|" + "---|" * len(games))
+    for probe, scale in ways:
+        cells = [cell([row for row in pick(rows, probe, scale) if row["game"] == game]) for game in games]
+        print(f"| {probe} | {SCALES[scale]} | " + " | ".join(cells) + " |")
 
 
 def pick(rows: list[Row], probe: str, scale: str) -> list[Row]:

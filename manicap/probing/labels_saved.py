@@ -98,22 +98,21 @@ def labels_saved(
     encoder, floor = (np.where(np.isnan(each), each[:1], each) for each in (encoder, floor))
     num_draws = len(encoder)
     logs, saved, unread = np.zeros((num_draws, len(variables))), {}, []
-    points, bounds = np.zeros(len(variables)), list[Bound]()
+    points, bounds, drawn_bounds = np.zeros(len(variables)), list[Bound](), list[Bound]()
     for v, name in enumerate(variables):
         ours, theirs = encoder.mean(0)[:, v], floor.mean(0)[:, v]
         if ours[place] <= chance[v] and theirs[place] <= chance[v]:
             unread.append(name)
-            bounds.append("")
             saved[name] = Saved(1.0, None, None, "")
             continue
         needed, bound = labels_needed(counts, theirs, ours[place])
         drawn = [labels_needed(counts, floor[draw, :, v], encoder[draw, place, v]) for draw in range(num_draws)]
-        bound = bound or joined_bound(bound for _, bound in drawn)
+        bounds.append(bound)
+        drawn_bounds.append(bound or joined_bound(bound for _, bound in drawn))
         logs[:, v] = np.log([labels / at for labels, _ in drawn])
         points[v] = math.log(needed / at)
-        bounds.append(bound)
-        saved[name] = _saved(points[v], logs[:, v], bound)
-    overall = _saved(float(points.mean()), logs.mean(1), joined_bound(bounds))
+        saved[name] = _saved(points[v], logs[:, v], drawn_bounds[-1])
+    overall = _saved(float(points.mean()), logs.mean(1), joined_bound(bounds if any(bounds) else drawn_bounds))
     return LabelsSaved(at, overall, saved, tuple(unread))
 
 

@@ -80,6 +80,16 @@ def test_a_draw_beyond_the_floor_leaves_the_interval_open_on_its_side():
     assert labels_saved(COUNTS, encoder, floor, np.zeros(1), ["a"]).overall.bound == ""
 
 
+def test_a_draw_decides_the_mark_of_the_mean_only_where_no_mean_curve_does():
+    # a: out of reach in all draws. b: within reach in the mean, and below the fewest labels in the second draw.
+    floor = np.concatenate([curve(0.1, 0.2, 0.3, 0.4, 0.5, draws=2)] * 2, 2)
+    encoder = floor.copy()
+    encoder[:, 2, 0], encoder[:, 2, 1] = 0.6, [0.45, 0.05]
+    saved = labels_saved(COUNTS, encoder, floor, np.zeros(2), ["a", "b"])
+    assert [saved.variables[name].bound for name in "ab"] == ["at least", "at most"]
+    assert saved.overall.bound == "at least"
+
+
 def test_a_variable_that_neither_reads_counts_as_one_and_one_that_training_lost_counts_against_it():
     nothing, something = curve(-0.1, -0.2, 0.0, 0.0, 0.0), curve(0.1, 0.2, 0.3, 0.4, 0.5)
     neither = labels_saved(COUNTS, nothing, nothing - 0.1, np.zeros(1), ["a"])
