@@ -111,7 +111,7 @@ def test_every_number_of_every_command_has_a_range(name):
     function = COMMANDS[name].load()
     found = [function]
     if hasattr(function, "for_arguments"):
-        found += [function.for_arguments(words) for words in ([], ["--dataset", "cifar10"])]
+        found += [function.for_arguments(words) for words in (["--help"], ["--dataset", "cifar10"])]
     for item in found:
         hints = typing.get_type_hints(item, include_extras=True)
         assert [key for key, hint in hints.items() if bare_numbers(hint)] == []
