@@ -138,4 +138,6 @@ class Probed(Generic[Config, Probing]):
     untrained_fingerprint: str
     cache_dir: Path | None = None
     """Where features are kept for the next probe."""
+    floors_dir: Path | None = None
+    """Where what a probe found in the floors is kept for other runs."""
     quiet: bool = True

@@ -3,6 +3,7 @@
 runs/<name>/results/<hash>.json    scores, and everything they depend on
 runs/<name>/results/<hash>.npz     the probe's predictions for all test samples
 runs/<name>/features/              features, as long as there are more probes to come
+runs/.floors/                      what a probe found in untrained networks and pixels, which runs share
 """
 
 import sys
@@ -23,6 +24,7 @@ from manicap.train.device import set_threads
 from manicap.train.finished import FinishedRun
 from manicap.train.identity import cpu_model
 
+FLOORS = ".floors"
 VERSIONS = ("manicap", "torch", "numpy", "ale-py")
 
 
@@ -58,6 +60,7 @@ def probe(
                 fingerprint=encoder.fingerprint,
                 untrained_fingerprint=untrained.fingerprint,
                 cache_dir=run_dir / "features",
+                floors_dir=run_dir.parent / FLOORS,
                 quiet=quiet,
             ),
             data_dir,

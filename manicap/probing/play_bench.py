@@ -6,15 +6,14 @@ bench.evaluate(encoder, "ridge", floors={"majority": "majority", "untrained": un
 
 import hashlib
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from manicap.core.config import check_config, checked
 from manicap.core.errors import UserError
@@ -27,13 +26,13 @@ from manicap.play.protocol import find_protocol
 from manicap.play.splits import Part, probe_splits, read_labels
 from manicap.play.store import PlayStore
 from manicap.play.views import View, usual_view
-from manicap.probing.features import Features, FrameEncoder, extract_all, project_features
+from manicap.probing.features import CHECKED_FRAMES, Features, FrameEncoder, extract_all, project_features
 from manicap.probing.layers import LABELS, TEST_FRAMES, Frames, Layers, read_layers
 from manicap.probing.majority import MajorityClass
 from manicap.probing.metrics import Labels, Scores, score_labels
+from manicap.probing.outcome import KeptOutcomes, Outcome
 from manicap.probing.pixels import PIXELS, PixelMap, pixel_floors
 from manicap.probing.probes import Probe, ProbeBuilder, ReadingProbe, RegressingProbe, find_probe
-from manicap.probing.reading import Reading
 from manicap.probing.rescaling import Rescaling, rescale
 from manicap.probing.sampling import ProbeData, scored_rows
 from manicap.probing.state_result import ENCODER, StateEvaluation, StatePredictions
@@ -45,23 +44,14 @@ Floor = str | FrameEncoder | StateEvaluation
 """`majority`, `pixels`, another encoder, which is probed in the same way, or an earlier result."""
 
 
-class Outcome(NamedTuple):
-    """What a probe found."""
-
-    decoded: Labels
-    """Exact values of every test frame [n, V]."""
-    numbers: NDArray[np.floating[Any]] | None = None
-    """Places and numbers as regressed [n, V], for a probe that regresses them."""
-    reading: Reading | None = None
-    """For a probe with label curves."""
-
-
 @dataclass(frozen=True)
 class Extraction:
     """How features are computed."""
 
     cache_dir: Path | None = None
     """Where they are kept for the next probe; not kept if omitted."""
+    floors_dir: Path | None = None
+    """Where the outcomes of floors are kept for other runs; not kept if omitted."""
     batch_size: Count = 128
     """Number of frames encoded at a time."""
     width: Width | None = None
@@ -125,9 +115,17 @@ class PlayBench:
         floors = self._named_floors({"majority": "majority", PIXELS: PIXELS} if floors is None else floors, extraction)
         encoders = [encoder, *(floor for floor in floors.values() if isinstance(floor, FrameEncoder))]
         named = {each: (fingerprints or {}).get(each) for each in encoders}
+        builder = find_probe(probe, len(self.store), init) if isinstance(probe, str) else probe
+        kept, measured = KeptOutcomes(extraction.floors_dir), {}
+        others = [each for each in named if each is not encoder]
+        keys = {} if kept.directory is None else self._keys(others, builder, extraction)
+        for other, key in keys.items():
+            if (outcome := kept.find(key)) is not None:
+                measured[other] = self._evaluation(other, outcome, named[other], builder, extraction, {})
+        wanted = {each: fingerprint for each, fingerprint in named.items() if each not in measured}
         start = time.perf_counter()
         features = extract_all(
-            list(named.items()),
+            list(wanted.items()),
             self.store,
             self.rows,
             extraction.cache_dir,
@@ -135,12 +133,12 @@ class PlayBench:
             extraction.quiet,
             self.view,
         )
-        seconds = (time.perf_counter() - start) / len(named)
-        builder = find_probe(probe, len(self.store), init) if isinstance(probe, str) else probe
-        measured = {
-            each: self._measure(each, found, named[each], seconds, builder, extraction)
-            for each, found in zip(named, features, strict=True)
-        }
+        seconds = (time.perf_counter() - start) / len(wanted)
+        for each, found in zip(wanted, features, strict=True):
+            outcome, spent = self._measure(each, found, named[each], seconds, builder, extraction)
+            measured[each] = self._evaluation(each, outcome, named[each], builder, extraction, spent)
+            if each in keys:
+                kept.keep(keys[each], outcome)
         evaluation = measured[encoder]
         for name, floor in floors.items():
             if isinstance(floor, FrameEncoder):
@@ -170,25 +168,61 @@ class PlayBench:
         encoding_seconds: float,
         builder: ProbeBuilder,
         extraction: Extraction,
-    ) -> StateEvaluation:
+    ) -> tuple[Outcome, dict[str, float]]:
+        """What the probe finds, and the seconds that it took."""
         start, feature_width = time.perf_counter(), features.shape[1]
         if extraction.width is not None and not isinstance(encoder.module, PixelMap):  # built with this width, or less
             features = project_features(features, extraction.width, self.seed)
         features = rescale(features, extraction.rescaling, len(self.splits.train))
         projected = time.perf_counter()
-        probe, test = builder(self.protocol, self.seed, extraction.quiet), self.splits.test
+        probe = builder(self.protocol, self.seed, extraction.quiet)
         fingerprint = fingerprint or encoder.fingerprint()
 
         def read() -> Outcome:
-            outcome = self.read(probe, features)
+            outcome = self.read(probe, features)._replace(feature_width=feature_width)
             if outcome.reading is not None and (layers := getattr(encoder.encoder, "layers", None)) is not None:
                 outcome = outcome._replace(reading=replace(outcome.reading, layers=self._read_layers(layers)))
             return outcome
 
         # Annotation sets agree on most games, and the floors of a run's outputs are those of its backbone.
-        asked = (type(probe), str(probe.config), encoder.settings, extraction.width, extraction.rescaling)
-        known = fingerprint is not None
-        outcome = once(("outcome", fingerprint, *asked, self._targets), read) if known else read()
+        key = ("outcome", fingerprint, *self._asked(encoder, builder, extraction))
+        outcome = once(key, read) if fingerprint is not None else read()
+        return outcome, {
+            "features": encoding_seconds + projected - start,
+            "probe": time.perf_counter() - projected,
+        }
+
+    def _keys(
+        self, floors: Sequence[FrameEncoder], builder: ProbeBuilder, extraction: Extraction
+    ) -> dict[FrameEncoder, tuple[Any, ...]]:
+        """What identifies the outcome of each floor that is a module, with its content: weights, and what it returns.
+
+        The fingerprint that a run gives says only where a network is from.
+        """
+        some = self.view.read(self.store, self.rows[:CHECKED_FRAMES])
+        modules = [floor for floor in floors if floor.module is not None]
+        returned = {floor: hashlib.sha256(floor(some).tobytes()).hexdigest() for floor in modules}
+        return {
+            floor: ("floor", floor.fingerprint(), returned[floor], *self._asked(floor, builder, extraction))
+            for floor in modules
+        }
+
+    def _asked(self, encoder: FrameEncoder, builder: ProbeBuilder, extraction: Extraction) -> tuple[Any, ...]:
+        """All that an outcome depends on but the encoder's weights."""
+        probe = builder(self.protocol, self.seed, True)
+        way = (type(probe).__module__, type(probe).__qualname__, str(probe.config))
+        return (*way, encoder.settings, extraction.width, extraction.rescaling, self._targets)
+
+    def _evaluation(
+        self,
+        encoder: FrameEncoder,
+        outcome: Outcome,
+        fingerprint: str | None,
+        builder: ProbeBuilder,
+        extraction: Extraction,
+        seconds: dict[str, float],
+    ) -> StateEvaluation:
+        probe, test = builder(self.protocol, self.seed, True), self.splits.test
         return StateEvaluation(
             subject=self.store.subject,
             view=str(self.view),
@@ -196,12 +230,12 @@ class PlayBench:
             annotation_set=self.annotation_set,
             probe=probe.name,
             probe_options=asdict(probe.config) | {"rescaling": extraction.rescaling},
-            width=features.shape[1],
-            feature_width=feature_width,
+            width=outcome.width,
+            feature_width=outcome.feature_width,
             seed=self.seed,
             steps=len(self.store),
             store=self.store.fingerprint,
-            encoder=fingerprint,
+            encoder=fingerprint or encoder.fingerprint(),
             threads=torch.get_num_threads(),
             counts=self.splits.counts,
             categories=self.categories,
@@ -210,7 +244,7 @@ class PlayBench:
             dropped=tuple(name for name in self.splits.entropies if name not in self.splits.variables),
             scores=self.score(outcome),
             readings={} if outcome.reading is None else {ENCODER: outcome.reading},
-            seconds={"features": encoding_seconds + projected - start, "probe": time.perf_counter() - projected},
+            seconds=seconds,
             predictions=StatePredictions(
                 self.splits.variables,
                 test.rows,
@@ -235,8 +269,8 @@ class PlayBench:
         probe.fit(train, val)
         if isinstance(probe, RegressingProbe):
             reading = probe.read(test, variables) if isinstance(probe, ReadingProbe) else None
-            return Outcome(*probe.decode(test.features), reading)
-        return Outcome(probe.predict(test.features))
+            return Outcome(features.shape[1], features.shape[1], *probe.decode(test.features), reading)
+        return Outcome(features.shape[1], features.shape[1], probe.predict(test.features))
 
     def score(self, outcome: Outcome) -> Scores:
         """How right it is, by variable and category."""

@@ -113,7 +113,11 @@ class PlayDomain(Domain[Config, Probing]):
             floors=floors,
             fingerprints={encoder: probed.fingerprint, untrained: probed.untrained_fingerprint},
             extraction=Extraction(
-                probed.cache_dir, width=evaluation.width, rescaling=evaluation.rescaling, quiet=probed.quiet
+                probed.cache_dir,
+                floors_dir=probed.floors_dir,
+                width=evaluation.width,
+                rescaling=evaluation.rescaling,
+                quiet=probed.quiet,
             ),
             init=evaluation.probe_init,
         )
