@@ -2,7 +2,8 @@
 
     python docs/scripts/scale.py runs
 
-Reads the results of the grid `probing-scale` from the directory of its runs.
+Reads the results of the grid `probing-scale` from the directory of its runs. Rows of the file that were not measured
+again stay.
 """
 
 import csv
@@ -47,6 +48,10 @@ def rows_in(runs_dir: Path) -> list[Row]:
     return found
 
 
+def place(row: Row) -> tuple[str, str, str, int]:
+    return row["game"], row["probe"], row["features"], int(row["seed"])
+
+
 def write_table(rows: list[Row]) -> None:
     """F1 of ST-DIM and of the same network untrained, in brackets, for the games that were probed in every way."""
     ways = [(probe, scale) for probe in PROBES for scale in SCALES if pick(rows, probe, scale)]
@@ -71,7 +76,9 @@ def cell(rows: list[Row]) -> str:
 
 
 def main(runs_dir: Path) -> None:
-    rows = rows_in(runs_dir)
+    found = {place(row): row for row in csv.DictReader(OUTPUT.open(newline=""))} if OUTPUT.is_file() else {}
+    found |= {place(row): row for row in rows_in(runs_dir)}
+    rows = [found[key] for key in sorted(found)]
     with OUTPUT.open("w", newline="") as file:
         writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
         writer.writeheader()

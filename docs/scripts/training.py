@@ -3,9 +3,10 @@
     python docs/scripts/training.py runs
 
 Reads the results of the grids `probing-labels` and `training` from the directory of their runs, which the two share.
-Each encoder stands beside its own untrained network, and beside the untrained network that sees pixels / 255: what
-another input does for both is no gain of training. `quick` is read behind its filter and before it, and the filter also
-stands alone, on the untrained network.
+Rows of the file that were not measured again stay; the figure is drawn if the runs of `training` are there. Each
+encoder stands beside its own untrained network, and beside the untrained network that sees pixels / 255: what another
+input does for both is no gain of training. `quick` is read behind its filter and before it, and the filter also stands
+alone, on the untrained network.
 """
 
 import csv
@@ -54,18 +55,22 @@ def results_in(runs_dir: Path) -> list[RunResult]:
 def column(result: RunResult) -> str:
     """`dim-c+`, `dim-c+, quick` and the like; empty for a reading that is not shown. All have the backbone's width."""
     is_output = result.evaluation_config.probe_input == "output"
-    if getattr(result.config.settings, "input", "scaled") == "scaled":
+    if sees_plain_frames(result):
         return "" if is_output else result.method  # as published, the two are one or differ in width
     if result.training.steps == 1:
         return f"{result.method}, filter only" if is_output else ""
     return f"{result.method}, quick" if is_output else f"{result.method}, quick, no filter"
 
 
+def sees_plain_frames(result: RunResult) -> bool:
+    return getattr(result.config.settings, "input", "scaled") == "scaled"
+
+
 def plain_floors(results: Iterable[RunResult]) -> dict[tuple[str, int], Reading]:
     """By game and seed: the curves of the untrained network that sees pixels / 255."""
     floors = {}
     for result in results:
-        if column(result) == METHOD:
+        if sees_plain_frames(result):
             floors[result.subject, result.seed] = result.evaluation.readings[UNTRAINED]
     return floors
 
@@ -97,6 +102,10 @@ def row_of(result: RunResult, floors: dict[tuple[str, int], Reading]) -> Row:
         row[f"saved {name} high"] = "" if saved is None or saved.high is None else f"{saved.high:.3f}"
         row[f"saved {name} bound"] = "" if saved is None else saved.bound
     return row
+
+
+def place(row: Row) -> tuple[str, str, int]:
+    return row["game"], row["training"], int(row["seed"])
 
 
 def write_trainings(rows: list[Row]) -> None:
@@ -205,14 +214,17 @@ def factor(row: Row, floor: str) -> str:
 def main(runs_dir: Path) -> None:
     results = results_in(runs_dir)
     floors = plain_floors(results)
-    rows = sorted((row_of(result, floors) for result in results), key=lambda row: tuple(row.values())[:3])
+    found = {place(row): row for row in csv.DictReader(OUTPUT.open(newline=""))} if OUTPUT.is_file() else {}
+    found |= {place(row): row for row in (row_of(result, floors) for result in results)}
+    rows = [found[key] for key in sorted(found)]
     with OUTPUT.open("w", newline="") as file:
         writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
     write_trainings(rows)
     write_methods(rows)
-    draw(results)
+    if any(column(result) == f"{METHOD}, quick" for result in results):
+        draw(results)
 
 
 if __name__ == "__main__":
