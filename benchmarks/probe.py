@@ -42,10 +42,10 @@ from manicap.probing.linear import LinearConfig, LinearProbes
 from manicap.probing.metrics import explained_variance, score_labels, weighted_f1
 from manicap.probing.names import L2, TOLERANCE, fit_names
 from manicap.probing.play_bench import Extraction, PlayBench
-from manicap.probing.ridge import HELD, RATIOS, GrowingRidge
+from manicap.probing.ridge import RATIOS, GrowingRidge
 from manicap.probing.sampling import ProbeData, training_batches
 from manicap.probing.standardisation import Standardisation
-from manicap.probing.subsets import assign_folds
+from manicap.probing.subsets import FOLDS, assign_folds
 
 
 @dataclass(frozen=True)
@@ -215,18 +215,23 @@ def measure_scikit_learn(options: Options, width: int, data_dir: str) -> None:
     problem = GrowingRidge(z.shape[1], labels.shape[1], standard.variance)
     y = torch.from_numpy(labels).float()
     problem.add(z, y, folds)
-    is_held = torch.from_numpy(folds == HELD)
-    ours = explained_variance(labels_test, problem.fit(groups, lambda: [(z[is_held], y[is_held])])(z_test).numpy())
+    chosen = [torch.from_numpy(np.flatnonzero(folds == fold)) for fold in range(FOLDS)]
+    ours = explained_variance(
+        labels_test, problem.fit(groups, lambda fold: [(z[chosen[fold]], y[chosen[fold]])])(z_test).numpy()
+    )
     fast = time.perf_counter() - start
     start = time.perf_counter()
-    rest, held = np.flatnonzero(folds != HELD), np.flatnonzero(folds == HELD)
-    alphas = [len(rest) * ratio * standard.variance for ratio in RATIOS]
+    cv = [(np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)) for fold in range(FOLDS)]
+    sizes = np.bincount(folds)
+    alphas = [0.8 * len(z) * ratio * standard.variance for ratio in RATIOS]  # the folds are nearly equal
     search = GridSearchCV(
-        Ridge(solver="cholesky"), {"alpha": alphas}, cv=[(rest, held)], scoring="neg_mean_squared_error", refit=False
+        Ridge(solver="cholesky"), {"alpha": alphas}, cv=cv, scoring="neg_mean_squared_error", refit=False
     )
     theirs = []
     for column, column_test in zip(labels.T, labels_test.T, strict=True):
-        best = RATIOS[int(np.argmax(search.fit(z.numpy(), column).cv_results_["mean_test_score"]))]
+        found = search.fit(z.numpy(), column).cv_results_
+        errors = np.average([-found[f"split{fold}_test_score"] for fold in range(FOLDS)], axis=0, weights=sizes)
+        best = RATIOS[int(np.argmin(errors))]
         model = Ridge(alpha=len(z) * best * standard.variance, solver="cholesky").fit(z.numpy(), column)
         theirs.append(model.score(z_test.numpy(), column_test))
     slow = time.perf_counter() - start

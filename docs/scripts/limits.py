@@ -11,7 +11,6 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from manicap.atari.collect import collect
 from manicap.atari.games import find_game
@@ -34,11 +33,7 @@ Scores = dict[int, list[float]]
 
 def measure(game: str, data_dir: Path) -> tuple[Scores, Scores]:
     """R2 of free and of limited predictions."""
-    bench = PlayBench(collect(StoreConfig(game, STEPS, purpose="probe"), data_dir))
-    torch.manual_seed(0)
-    network = NatureCNN().eval()
-    encoder = FrameEncoder(lambda frames: network(frames).features_BF, arrays="torch")
-    train, _, test = split(bench, extract_features(encoder, bench.store, bench.rows, quiet=True))
+    train, _, test = features_of(game, data_dir)
     probe = RidgeProbes().fit(train)
     z, true = probe.standardisation_(test.features), test.labels.astype(np.float64)
     free, limited = Scores(), Scores()
@@ -51,8 +46,13 @@ def measure(game: str, data_dir: Path) -> tuple[Scores, Scores]:
     return free, limited
 
 
-def split(bench: PlayBench, features: NDArray[np.float32]) -> list[ProbeData]:
-    """Train, validation and test with places and numbers only."""
+def features_of(game: str, data_dir: Path) -> list[ProbeData]:
+    """Of the untrained network: train, validation and test with places and numbers only."""
+    bench = PlayBench(collect(StoreConfig(game, STEPS, purpose="probe"), data_dir))
+    torch.manual_seed(0)
+    network = NatureCNN().eval()
+    encoder = FrameEncoder(lambda frames: network(frames).features_BF, arrays="torch")
+    features = extract_features(encoder, bench.store, bench.rows, quiet=True)
     kinds = [bench.kinds[name] for name in bench.splits.variables]
     chosen = [v for v, kind in enumerate(kinds) if kind != "class"]
     pieces = np.split(features, np.cumsum([len(part) for part in bench.parts])[:-1])
@@ -62,11 +62,15 @@ def split(bench: PlayBench, features: NDArray[np.float32]) -> list[ProbeData]:
     ]
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def parse_arguments(description: str | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("games", nargs="*", default=GAMES)
     parser.add_argument("--data-dir", type=Path, default=DATA_DIR)
-    arguments = parser.parse_args()
+    return parser.parse_args()
+
+
+def main() -> None:
+    arguments = parse_arguments(__doc__)
     print("| game | " + " | ".join(f"{count} labels" for count in SHOWN) + " | all |")
     print("|---|" + "---|" * (len(SHOWN) + 1))
     for game in arguments.games:

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from manicap.core.seeding import numpy_generator
 from manicap.probing.metrics import Labels
-from manicap.probing.ridge import FEW, HELD, GrowingRidge, RidgeFit, fit_frames
+from manicap.probing.ridge import FEW, GrowingRidge, RidgeFit, fit_frames
 from manicap.probing.sampling import ProbeData
 from manicap.probing.standardisation import ROWS, Standardisation
 from manicap.probing.subsets import Indices, assign_folds
@@ -133,5 +133,4 @@ class LabelledFrames:
         if sums is None:
             z, y, folds = self.take(rows)
             return fit_frames(z, y[:, : len(groups)], groups, folds, self.standardisation.variance, near)
-        held = rows[self.folds[rows] == HELD]
-        return sums.fit(groups, lambda: ((z, y) for z, y, _ in self.pieces(held)), near)
+        return sums.fit(groups, lambda fold: ((z, y) for z, y, _ in self.pieces(rows[self.folds[rows] == fold])), near)

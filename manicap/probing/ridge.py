@@ -10,7 +10,7 @@ Targets come in groups that share a ratio: a number is a group of its own, the i
 group. The ratio with the smallest squared error on held-out frames is taken, first among whole decades, then among the
 half decades beside the best; then all frames are fitted. A fit that is told the ratios of fewer frames begins with the
 half decades beside them if the groups are the same, else with the decades around them, and goes on while the best is
-the last one tried. Of few frames each fold is held out in turn; of many, one fold is enough.
+the last one tried. Each fold is held out in turn; of very many frames, one fold is enough.
 
 A regression extrapolates without bound where features are far from those it was fitted to, as in a life that looks like
 no other. Its predictions are therefore limited to the range of the targets that it has seen (`RidgeFit.limit`).
@@ -20,7 +20,9 @@ Products of many frames are taken in float32, a few thousand frames at a time, a
 off is less than a hundredth of the smallest penalty of the grid.
 """
 
+import operator
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import reduce
 from typing import NamedTuple
 
 import numpy as np
@@ -35,17 +37,20 @@ RATIOS: tuple[float, ...] = tuple(10.0 ** (exponent / 2) for exponent in range(-
 DECADE = 2
 """Places from one decade to the next."""
 FEW = 2000
-"""Up to this many frames every fold is held out once."""
+"""Up to this many frames are fitted at once, more of them from sums over frames."""
+MANY = 10_000
+"""Up to this many frames every fold is held out once. A fold of fewer than 2,000 frames holds some fifteen stretches of
+play, too few to choose by (docs/probing.md)."""
 HELD = 0
-"""The fold that is held out of many frames."""
+"""The fold that is held out of more."""
 BLOCK = 1024
 """Features whose products with the later ones are summed at once; those with the earlier ones follow by symmetry."""
 
 Folds = NDArray[np.int64]
 Ratios = NDArray[np.float64]
 Solutions = Iterator[tuple[Tensor, Tensor]]
-Pieces = Callable[[], Iterable[tuple[Tensor, Tensor]]]
-"""Frames in pieces: standardised features [n, F] and targets [n, T]."""
+Pieces = Callable[[int], Iterable[tuple[Tensor, Tensor]]]
+"""The frames of a fold in pieces: standardised features [n, F] and targets [n, T]."""
 
 
 class RidgeFit(NamedTuple):
@@ -84,6 +89,11 @@ class RidgeFit(NamedTuple):
         )
 
 
+def num_held_folds(count: int) -> int:
+    """Of so many frames."""
+    return FOLDS if count <= MANY else 1
+
+
 def fit_frames(
     z: Tensor, y: Tensor, groups: Tensor, folds: Folds, variance: float, near: Ratios | None = None
 ) -> RidgeFit:
@@ -95,7 +105,7 @@ def fit_frames(
     problem = _Dual(exact, targets) if len(z) < z.shape[1] else _Primal(exact, targets)
     if len(np.unique(folds)) < 2:
         folds = np.arange(len(z)) % FOLDS  # all from one stretch of play
-    held_folds = np.unique(folds)[: None if len(z) <= FEW else 1]
+    held_folds = np.unique(folds)[: num_held_folds(len(z))]
     count = int(np.isin(folds, held_folds).sum())
 
     def errors(ratios: Sequence[float]) -> Tensor:
@@ -116,38 +126,41 @@ class GrowingRidge:
     """Many frames, which can become more: sums over the frames are kept, and those of the larger subset include them.
 
     problem.add(z, y, folds)      # the first frames
-    problem.fit(groups, held)
+    problem.fit(groups, pieces)
     problem.add(...)              # further frames
     """
 
     def __init__(self, num_features: int, num_targets: int, variance: float) -> None:
         self.variance = variance
-        self._fitted, self._held = (_Moments(num_features, num_targets) for _ in range(2))
+        self._folds = [_Moments(num_features, num_targets) for _ in range(FOLDS)]
         self._lowest, self._highest = (torch.full((num_targets,), bound) for bound in (torch.inf, -torch.inf))
 
     def add(self, z: Tensor, y: Tensor, folds: Folds) -> None:
         self._lowest = torch.minimum(self._lowest, y.amin(0))
         self._highest = torch.maximum(self._highest, y.amax(0))
-        held = torch.from_numpy(folds == HELD)
-        self._fitted.add(z[~held], y[~held])
-        self._held.add(z[held], y[held])
+        for fold, moments in enumerate(self._folds):
+            chosen = torch.from_numpy(folds == fold)
+            moments.add(z[chosen], y[chosen])
 
-    def fit(self, groups: Tensor, held: Pieces, near: Ratios | None = None) -> RidgeFit:
-        """Fit the first targets, as many as have a group. `held` yields the frames of `HELD` among those added."""
-        num_targets, count = len(groups), self._held.count
+    def fit(self, groups: Tensor, pieces: Pieces, near: Ratios | None = None) -> RidgeFit:
+        """Fit the first targets, as many as have a group. `pieces` yields the frames of a fold among those added."""
+        num_targets, everything = len(groups), self._sum(self._folds)
+        held_folds = range(HELD, HELD + num_held_folds(everything.count))
+        count = sum(self._folds[fold].count for fold in held_folds)
 
         def errors(ratios: Sequence[float]) -> Tensor:
-            solved = self._fitted.solutions(_penalties(self._fitted.count, self.variance, ratios), num_targets)
-            solutions = [(weights.float(), bias.float()) for weights, bias in solved]
             found = torch.zeros(len(ratios), num_targets, dtype=torch.float64)
-            for z, y in held():
-                for index, (weights, bias) in enumerate(solutions):
-                    residual = torch.addmm(bias, z, weights) - y[:, :num_targets]
-                    found[index] += residual.square_().sum(0, dtype=torch.float64) / count
+            for fold in held_folds:
+                rest = self._sum([moments for other, moments in enumerate(self._folds) if other != fold])
+                solved = rest.solutions(_penalties(rest.count, self.variance, ratios), num_targets)
+                solutions = [(weights.float(), bias.float()) for weights, bias in solved]
+                for z, y in pieces(fold):
+                    for index, (weights, bias) in enumerate(solutions):
+                        residual = torch.addmm(bias, z, weights) - y[:, :num_targets]
+                        found[index] += residual.square_().sum(0, dtype=torch.float64) / count
             return found
 
         def solve(ratios: Sequence[float]) -> Solutions:
-            everything = self._fitted + self._held
             return everything.solutions(_penalties(everything.count, self.variance, ratios), num_targets)
 
         span = (self._lowest[:num_targets], self._highest[:num_targets])
@@ -156,15 +169,19 @@ class GrowingRidge:
     def first_features(self, count: int) -> "GrowingRidge":
         """The same frames by their first features."""
         narrow = GrowingRidge(0, 0, 0.0)
-        narrow._fitted, narrow._held = (each.first_features(count) for each in (self._fitted, self._held))
+        narrow._folds = [moments.first_features(count) for moments in self._folds]
         narrow._lowest, narrow._highest = self._lowest, self._highest
         narrow.variance = float(narrow.covariance().diagonal().sum())
         return narrow
 
     def covariance(self) -> Tensor:
         """Of all features [F, F]."""
-        everything = self._fitted + self._held
+        everything = self._sum(self._folds)
         return everything.scatter() / everything.count
+
+    @staticmethod
+    def _sum(folds: Sequence["_Moments"]) -> "_Moments":
+        return reduce(operator.add, folds)
 
 
 class _Moments:

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from manicap.core.seeding import numpy_generator
 from manicap.probing.labelled import LabelledFrames
-from manicap.probing.ridge import HELD, GrowingRidge, RidgeFit
+from manicap.probing.ridge import GrowingRidge, RidgeFit
 
 WIDTHS = (8, 16, 32, 64, 128, 256, 512, 1024)
 LEAST_VARIANCE = 1e-7
@@ -75,18 +75,16 @@ def fit_widths(frames: LabelledFrames, directions: Tensor, num_targets: int) -> 
     """Regressions of the first targets from the first k directions, by k; their weights are those of all features."""
     directions = directions[:, : WIDTHS[-1]]
     problem = GrowingRidge(directions.shape[1], num_targets, 1.0)
-    held: list[tuple[Tensor, Tensor]] = []
+    reduced: list[tuple[Tensor, Tensor, Tensor]] = []
     for z, y, folds in frames.pieces(frames.all_rows()):
-        reduced = z @ directions
-        problem.add(reduced, y[:, :num_targets], folds)
-        is_held = torch.from_numpy(folds == HELD)
-        held.append((reduced[is_held], y[is_held, :num_targets]))
+        reduced.append((z @ directions, y[:, :num_targets], torch.from_numpy(folds)))
+        problem.add(*reduced[-1][:2], folds)
     groups, found = torch.arange(num_targets), {}
     for k in (width for width in WIDTHS if width <= directions.shape[1]):
         narrow = problem.first_features(k)
 
-        def some(k: int = k) -> Iterator[tuple[Tensor, Tensor]]:
-            return ((z[:, :k], y) for z, y in held)
+        def some(fold: int, k: int = k) -> Iterator[tuple[Tensor, Tensor]]:
+            return ((z[folds == fold, :k], y[folds == fold]) for z, y, folds in reduced)
 
         fitted = narrow.fit(groups, some)
         found[k] = fitted._replace(weights=directions[:, :k] @ fitted.weights)

@@ -5,7 +5,7 @@ import pytest
 import torch
 from sklearn.linear_model import Ridge
 
-from manicap.probing.ridge import FEW, HELD, RATIOS, GrowingRidge, fit_frames
+from manicap.probing.ridge import FEW, HELD, MANY, RATIOS, GrowingRidge, fit_frames
 from manicap.probing.subsets import FOLDS
 
 
@@ -33,6 +33,10 @@ def scikit_learn_choice(z, y, folds, held, variance):
     return ratio, Ridge(alpha=len(z) * ratio * variance, solver="cholesky").fit(z, y)
 
 
+def pieces_of(z, y, folds):
+    return lambda fold: [(z[torch.from_numpy(folds == fold)], y[torch.from_numpy(folds == fold)])]
+
+
 @pytest.mark.parametrize(("count", "num_features"), [(60, 100), (60, 20)], ids=["dual", "primal"])
 def test_few_frames_are_fitted_as_by_scikit_learn(count, num_features):
     z, y, folds = make_data(count, num_features)
@@ -57,7 +61,9 @@ def test_targets_of_a_group_share_a_ratio_and_other_groups_do_not_matter():
     torch.testing.assert_close(together.weights[:, 3:], alone.weights, rtol=1e-4, atol=1e-6)
 
 
-def test_many_frames_hold_out_one_fold_and_grow():
+@pytest.mark.parametrize(("many", "held_folds"), [(1000, range(FOLDS)), (100, [HELD])], ids=["every fold", "one fold"])
+def test_sums_over_frames_grow_and_hold_folds_out(monkeypatch, many, held_folds):
+    monkeypatch.setattr("manicap.probing.ridge.MANY", many)
     z, y, folds = make_data(300, 20)
     variance = float(z.var(0, correction=0).sum())
     groups = torch.tensor([0, 1, 2])
@@ -65,17 +71,18 @@ def test_many_frames_hold_out_one_fold_and_grow():
     for count in (200, 300):
         start = 0 if count == 200 else 200
         problem.add(z[start:count], y[start:count], folds[start:count])
-        held = torch.from_numpy(np.flatnonzero(folds[:count] == HELD))
-        fit = problem.fit(groups, lambda held=held: [(z[held], y[held])])
+        fit = problem.fit(groups, pieces_of(z[:count], y[:count], folds[:count]))
         for target in range(3):
-            expected, model = scikit_learn_choice(z[:count], y[:count, target], folds[:count], [HELD], variance)
+            expected, model = scikit_learn_choice(z[:count], y[:count, target], folds[:count], held_folds, variance)
             assert fit.ratios[target] == expected
             np.testing.assert_allclose(fit(z)[:, target].numpy(), model.predict(z.numpy()), rtol=1e-3, atol=1e-3)
-        # The error that a description length counts with: on the held-out frames, by the fit without them.
-        rest = folds[:count] != HELD
-        alone = Ridge(alpha=rest.sum() * fit.ratios[0] * variance).fit(z[:count][rest], y[:count, 0][rest])
-        missed = np.square(alone.predict(z[:count][~rest]) - y[:count, 0][~rest].numpy()).mean()
-        assert fit.errors[0] == pytest.approx(missed, rel=1e-3)
+        # The error that a description length counts with: on the held-out frames, by the fits without them.
+        missed = []
+        for fold in held_folds:
+            rest = folds[:count] != fold
+            alone = Ridge(alpha=rest.sum() * fit.ratios[0] * variance).fit(z[:count][rest], y[:count, 0][rest])
+            missed += np.square(alone.predict(z[:count][~rest]) - y[:count, 0][~rest].numpy()).tolist()
+        assert fit.errors[0] == pytest.approx(np.mean(missed), rel=1e-3)
 
 
 def test_fewer_features_are_the_first_ones():
@@ -83,10 +90,8 @@ def test_fewer_features_are_the_first_ones():
     problem, narrow = GrowingRidge(20, 3, 1.0), GrowingRidge(5, 3, float(z[:, :5].var(0, correction=0).sum()))
     problem.add(z, y, folds)
     narrow.add(z[:, :5], y, folds)
-    is_held = torch.from_numpy(folds == HELD)
-    pieces = [(z[is_held, :5], y[is_held])]
-    groups = torch.arange(3)
-    found, expected = (each.fit(groups, lambda: pieces) for each in (problem.first_features(5), narrow))
+    groups, pieces = torch.arange(3), pieces_of(z[:, :5], y, folds)
+    found, expected = (each.fit(groups, pieces) for each in (problem.first_features(5), narrow))
     torch.testing.assert_close(found.weights, expected.weights, rtol=1e-4, atol=1e-6)
 
 
@@ -96,10 +101,10 @@ def test_predictions_are_limited_to_the_targets_that_were_seen(grows):
     z = torch.linspace(-1, 1, 101)[:, None]
     y, folds, groups = torch.cat([2 * z, -z], 1), np.arange(101) % FOLDS, torch.arange(2)
     if grows:
-        problem, is_held = GrowingRidge(1, 2, 1 / 3), torch.from_numpy(folds == HELD)
+        problem = GrowingRidge(1, 2, 1 / 3)
         problem.add(z[:60], y[:60], folds[:60])
         problem.add(z[60:], y[60:], folds[60:])
-        fit = problem.fit(groups, lambda: [(z[is_held], y[is_held])])
+        fit = problem.fit(groups, pieces_of(z, y, folds))
     else:
         fit = fit_frames(z, y, groups, folds, 1 / 3)
     far = torch.tensor([[10.0], [-10.0], [0.5]])
@@ -144,8 +149,9 @@ def test_degenerate_features_do_not_break_a_fit(case):
 
 
 def test_the_boundary_between_few_and_many_is_no_count_of_labels():
-    # Counts are 50 times a power of two: none of them lies so close to the boundary that its method would be in doubt.
+    # Counts are 50 times a power of two: none of them lies so close to a boundary that its method would be in doubt.
     assert 1600 < FEW < 3200
+    assert 6400 < MANY < 12800
 
 
 def test_ratios_of_fewer_frames_are_a_place_to_begin_and_no_more():
