@@ -62,6 +62,8 @@ class Targets:
         end = {"numbers": V, "exact values": self.controls.start, "controls": self.controls.stop}[wanted]
         self.groups = torch.from_numpy(groups[:end])
         """[T]: the columns that share a regularization; the first V are the variables themselves."""
+        self.single_fold = (self.groups >= V) & (self.groups < 2 * V)
+        """[T]: the indicators. Choosing by every fold of many frames takes minutes and reads exact values no better."""
 
     def columns(self, rows: Indices) -> Tensor:
         chosen = self.labels[rows]
@@ -129,8 +131,12 @@ class LabelledFrames:
 
         `sums` are those over these rows, if many; `fewer` is a fit to some of them.
         """
-        near = None if fewer is None else fewer.ratios
+        near, single_fold = None if fewer is None else fewer.ratios, self.targets.single_fold
         if sums is None:
             z, y, folds = self.take(rows)
-            return fit_frames(z, y[:, : len(groups)], groups, folds, self.standardisation.variance, near)
-        return sums.fit(groups, lambda fold: ((z, y) for z, y, _ in self.pieces(rows[self.folds[rows] == fold])), near)
+            return fit_frames(z, y[:, : len(groups)], groups, folds, self.standardisation.variance, near, single_fold)
+
+        def pieces(fold: int) -> Iterator[tuple[Tensor, Tensor]]:
+            return ((z, y) for z, y, _ in self.pieces(rows[self.folds[rows] == fold]))
+
+        return sums.fit(groups, pieces, near, single_fold)

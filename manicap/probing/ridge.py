@@ -10,7 +10,7 @@ Targets come in groups that share a ratio: a number is a group of its own, the i
 group. The ratio with the smallest squared error on held-out frames is taken, first among whole decades, then among the
 half decades beside the best; then all frames are fitted. A fit that is told the ratios of fewer frames begins with the
 half decades beside them if the groups are the same, else with the decades around them, and goes on while the best is
-the last one tried. Each fold is held out in turn; of very many frames, one fold is enough.
+the last one tried. Each fold is held out in turn; of many frames, one fold is enough.
 
 A regression extrapolates without bound where features are far from those it was fitted to, as in a life that looks like
 no other. Its predictions are therefore limited to the range of the targets that it has seen (`RidgeFit.limit`).
@@ -37,10 +37,10 @@ RATIOS: tuple[float, ...] = tuple(10.0 ** (exponent / 2) for exponent in range(-
 DECADE = 2
 """Places from one decade to the next."""
 FEW = 2000
-"""Up to this many frames are fitted at once, more of them from sums over frames."""
+"""Up to this many frames are fitted at once, more of them from sums over frames; and every fold is held out once."""
 MANY = 10_000
-"""Up to this many frames every fold is held out once. A fold of fewer than 2,000 frames holds some fifteen stretches of
-play, too few to choose by (docs/probing.md)."""
+"""Up to this many frames every fold is held out once for all targets but those that one fold is enough for: a fold of
+2,000 frames holds some fifteen stretches of play, too few to choose the ratio of a place by (docs/probing.md)."""
 HELD = 0
 """The fold that is held out of more."""
 BLOCK = 1024
@@ -89,32 +89,36 @@ class RidgeFit(NamedTuple):
         )
 
 
-def num_held_folds(count: int) -> int:
-    """Of so many frames."""
-    return FOLDS if count <= MANY else 1
-
-
 def fit_frames(
-    z: Tensor, y: Tensor, groups: Tensor, folds: Folds, variance: float, near: Ratios | None = None
+    z: Tensor,
+    y: Tensor,
+    groups: Tensor,
+    folds: Folds,
+    variance: float,
+    near: Ratios | None = None,
+    single_fold: Tensor | None = None,
 ) -> RidgeFit:
     """From z float32 [n, F], y [n, T], the group of each target [T] and the fold of each frame [n].
 
-    `near` are ratios to begin with, such as those of fewer frames.
+    `near` are ratios to begin with, such as those of fewer frames. `single_fold` [T] says for which targets one fold is
+    enough where frames are more than `FEW`; none if omitted.
     """
     exact, targets = z.double(), y.double()
     problem = _Dual(exact, targets) if len(z) < z.shape[1] else _Primal(exact, targets)
     if len(np.unique(folds)) < 2:
         folds = np.arange(len(z)) % FOLDS  # all from one stretch of play
-    held_folds = np.unique(folds)[: num_held_folds(len(z))]
-    count = int(np.isin(folds, held_folds).sum())
+    asked = list(zip(np.unique(folds), _targets_asked(len(z), groups, single_fold), strict=False))
 
     def errors(ratios: Sequence[float]) -> Tensor:
-        found = torch.zeros(len(ratios), y.shape[1], dtype=torch.float64)
-        for fold in held_folds:
+        found, counts = (torch.zeros(*lead, len(groups), dtype=torch.float64) for lead in ((len(ratios),), ()))
+        for fold, columns in asked:
             held, rest = (torch.from_numpy(np.flatnonzero(chosen)) for chosen in (folds == fold, folds != fold))
-            for index, solution in enumerate(problem.solutions(rest, _penalties(len(rest), variance, ratios))):
-                found[index] += (problem.predict(held, rest, *solution) - targets[held]).square().sum(0) / count
-        return found
+            solutions = problem.solutions(rest, _penalties(len(rest), variance, ratios), columns)
+            for index, solution in enumerate(solutions):
+                missed = problem.predict(held, rest, *solution) - targets[held][:, columns]
+                found[index, columns] += missed.square().sum(0)
+            counts[columns] += len(held)
+        return found / counts
 
     def solve(ratios: Sequence[float]) -> Solutions:
         return problem.weights(_penalties(len(z), variance, ratios))
@@ -142,26 +146,31 @@ class GrowingRidge:
             chosen = torch.from_numpy(folds == fold)
             moments.add(z[chosen], y[chosen])
 
-    def fit(self, groups: Tensor, pieces: Pieces, near: Ratios | None = None) -> RidgeFit:
-        """Fit the first targets, as many as have a group. `pieces` yields the frames of a fold among those added."""
+    def fit(
+        self, groups: Tensor, pieces: Pieces, near: Ratios | None = None, single_fold: Tensor | None = None
+    ) -> RidgeFit:
+        """Fit the first targets, as many as have a group. `pieces` yields the frames of a fold among those added.
+
+        `near` and `single_fold` as in `fit_frames`.
+        """
         num_targets, everything = len(groups), self._sum(self._folds)
-        held_folds = range(HELD, HELD + num_held_folds(everything.count))
-        count = sum(self._folds[fold].count for fold in held_folds)
+        asked = _targets_asked(everything.count, groups, single_fold)
 
         def errors(ratios: Sequence[float]) -> Tensor:
-            found = torch.zeros(len(ratios), num_targets, dtype=torch.float64)
-            for fold in held_folds:
+            found, counts = (torch.zeros(*lead, num_targets, dtype=torch.float64) for lead in ((len(ratios),), ()))
+            for fold, columns in enumerate(asked, HELD):
                 rest = self._sum([moments for other, moments in enumerate(self._folds) if other != fold])
-                solved = rest.solutions(_penalties(rest.count, self.variance, ratios), num_targets)
+                solved = rest.solutions(_penalties(rest.count, self.variance, ratios), columns)
                 solutions = [(weights.float(), bias.float()) for weights, bias in solved]
                 for z, y in pieces(fold):
                     for index, (weights, bias) in enumerate(solutions):
-                        residual = torch.addmm(bias, z, weights) - y[:, :num_targets]
-                        found[index] += residual.square_().sum(0, dtype=torch.float64) / count
-            return found
+                        residual = torch.addmm(bias, z, weights) - y[:, columns]
+                        found[index, columns] += residual.square_().sum(0, dtype=torch.float64)
+                counts[columns] += self._folds[fold].count
+            return found / counts
 
         def solve(ratios: Sequence[float]) -> Solutions:
-            return everything.solutions(_penalties(everything.count, self.variance, ratios), num_targets)
+            return everything.solutions(_penalties(everything.count, self.variance, ratios), torch.arange(num_targets))
 
         span = (self._lowest[:num_targets], self._highest[:num_targets])
         return _fit_best(errors, solve, groups, near, span)
@@ -230,9 +239,9 @@ class _Moments:
             found[block.stop :, block] = found[block, block.stop :].T
         return found
 
-    def solutions(self, penalties: Iterable[float], num_targets: int | None = None) -> Solutions:
-        """Weights [F, T] and bias [T] of the first targets for each penalty n r v."""
-        z, y, zy = self.sums[0], self.sums[1][:num_targets], self.sums[3][:, :num_targets]
+    def solutions(self, penalties: Iterable[float], columns: Tensor) -> Solutions:
+        """Weights [F, T] and bias [T] of some targets for each penalty n r v."""
+        z, y, zy = self.sums[0], self.sums[1][columns], self.sums[3][:, columns]
         mean_z, mean_y = z / self.count, y / self.count
         scatter, right = self.scatter(), torch.addr(zy, z, mean_y, alpha=-1)
         diagonal = scatter.diagonal().clone()
@@ -252,14 +261,14 @@ class _Primal:
     def __init__(self, z: Tensor, y: Tensor) -> None:
         self.z, self.y = z, y
 
-    def solutions(self, rest: Tensor, penalties: Iterable[float]) -> Solutions:
-        return _Moments.of(self.z[rest], self.y[rest]).solutions(penalties)
+    def solutions(self, rest: Tensor, penalties: Iterable[float], columns: Tensor) -> Solutions:
+        return _Moments.of(self.z[rest], self.y[rest]).solutions(penalties, columns)
 
     def predict(self, held: Tensor, rest: Tensor, weights: Tensor, bias: Tensor) -> Tensor:
         return self.z[held] @ weights + bias
 
     def weights(self, penalties: Iterable[float]) -> Solutions:
-        return _Moments.of(self.z, self.y).solutions(penalties)
+        return _Moments.of(self.z, self.y).solutions(penalties, torch.arange(self.y.shape[1]))
 
 
 class _Dual:
@@ -268,12 +277,13 @@ class _Dual:
     def __init__(self, z: Tensor, y: Tensor) -> None:
         self.z, self.y, self.gram = z, y, z @ z.T
 
-    def solutions(self, rest: Tensor, penalties: Iterable[float]) -> Solutions:
-        """Coefficients [n, T] and the mean target [T] for each penalty."""
-        gram, mean_y = self.gram[rest][:, rest], self.y[rest].mean(0)
+    def solutions(self, rest: Tensor, penalties: Iterable[float], columns: Tensor) -> Solutions:
+        """Coefficients [n, T] and the mean [T] of some targets for each penalty."""
+        y = self.y[rest][:, columns]
+        gram, mean_y = self.gram[rest][:, rest], y.mean(0)
         means = gram.mean(1)
         gram -= means + means[:, None] - means.mean()
-        diagonal, right = gram.diagonal().clone(), self.y[rest] - mean_y
+        diagonal, right = gram.diagonal().clone(), y - mean_y
         for penalty in penalties:
             gram.diagonal().copy_(diagonal + penalty)
             yield torch.cholesky_solve(right, torch.linalg.cholesky(gram)), mean_y
@@ -283,9 +293,19 @@ class _Dual:
         return (products[held] - products[rest].mean(0)) @ coefficients + mean_y
 
     def weights(self, penalties: Iterable[float]) -> Solutions:
-        for coefficients, mean_y in self.solutions(torch.arange(len(self.z)), penalties):
+        everything, columns = torch.arange(len(self.z)), torch.arange(self.y.shape[1])
+        for coefficients, mean_y in self.solutions(everything, penalties, columns):
             weights = self.z.T @ coefficients
             yield weights, mean_y - self.z.mean(0) @ weights
+
+
+def _targets_asked(count: int, groups: Tensor, single_fold: Tensor | None) -> list[Tensor]:
+    """For each fold that is held out of so many frames, the first one first, the targets predicted there."""
+    everything = torch.arange(len(groups))
+    if count <= FEW:
+        return [everything] * FOLDS
+    others = everything if single_fold is None else everything[~single_fold[: len(groups)]]
+    return [everything] + [others] * (FOLDS - 1 if count <= MANY and len(others) else 0)
 
 
 def _penalties(count: int, variance: float, ratios: Sequence[float]) -> Iterator[float]:

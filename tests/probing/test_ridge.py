@@ -63,6 +63,7 @@ def test_targets_of_a_group_share_a_ratio_and_other_groups_do_not_matter():
 
 @pytest.mark.parametrize(("many", "held_folds"), [(1000, range(FOLDS)), (100, [HELD])], ids=["every fold", "one fold"])
 def test_sums_over_frames_grow_and_hold_folds_out(monkeypatch, many, held_folds):
+    monkeypatch.setattr("manicap.probing.ridge.FEW", 60)
     monkeypatch.setattr("manicap.probing.ridge.MANY", many)
     z, y, folds = make_data(300, 20)
     variance = float(z.var(0, correction=0).sum())
@@ -83,6 +84,28 @@ def test_sums_over_frames_grow_and_hold_folds_out(monkeypatch, many, held_folds)
             alone = Ridge(alpha=rest.sum() * fit.ratios[0] * variance).fit(z[:count][rest], y[:count, 0][rest])
             missed += np.square(alone.predict(z[:count][~rest]) - y[:count, 0][~rest].numpy()).tolist()
         assert fit.errors[0] == pytest.approx(np.mean(missed), rel=1e-3)
+
+
+@pytest.mark.parametrize("grows", [False, True], ids=["dual", "growing"])
+def test_one_fold_chooses_for_the_targets_that_it_is_enough_for(monkeypatch, grows):
+    monkeypatch.setattr("manicap.probing.ridge.FEW", 60)
+    z, y, folds = make_data(90, 20 if grows else 120, noise=3.0)
+    variance, groups, single = float(z.var(0, correction=0).sum()), torch.arange(3), torch.tensor([False, True, False])
+    if grows:
+        problem = GrowingRidge(20, 3, variance)
+        problem.add(z, y, folds)
+        fit = problem.fit(groups, pieces_of(z, y, folds), single_fold=single)
+    else:
+        fit = fit_frames(z, y, groups, folds, variance, single_fold=single)
+    chosen = {}
+    for held in ((HELD,), tuple(range(FOLDS))):
+        chosen[held] = [scikit_learn_choice(z, y[:, target], folds, held, variance) for target in range(3)]
+    one, every = chosen.values()
+    assert one[1][0] != every[1][0]  # or the test could not tell
+    assert one[0][0] != every[0][0] or one[2][0] != every[2][0]
+    for target, (ratio, model) in enumerate((every[0], one[1], every[2])):
+        assert fit.ratios[target] == ratio
+        np.testing.assert_allclose(fit(z)[:, target].numpy(), model.predict(z.numpy()), rtol=1e-3, atol=1e-2)
 
 
 def test_fewer_features_are_the_first_ones():

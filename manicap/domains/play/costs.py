@@ -19,7 +19,7 @@ from manicap.probing.linear import LinearConfig, LinearProbes
 from manicap.probing.logistic import LogisticConfig, LogisticProbes
 from manicap.probing.pixels import PIXEL_WIDTH
 from manicap.probing.probes import STEPS_AN_EPOCH, Probe, find_probe
-from manicap.probing.ridge import FEW, RATIOS, num_held_folds
+from manicap.probing.ridge import FEW, MANY, RATIOS
 from manicap.probing.ridge_probes import RidgeProbes
 from manicap.probing.sampling import ProbeData
 from manicap.probing.subsets import FOLDS, draw_subsets
@@ -101,7 +101,8 @@ def ridge_seconds(frames: int, width: int) -> float:
     some, names = _ridge_sample_seconds(width)
     added = frames * _product_seconds(width)
     for count in _subset_sizes(frames)[len(_subset_sizes(RIDGE_ROWS)) :]:
-        added += num_held_folds(count) * RATIOS_TRIED * _solve_seconds(min(count, width))
+        folds = FOLDS if count <= MANY else 1
+        added += folds * RATIOS_TRIED * _solve_seconds(min(count, width))
     if frames > FEW:
         added += EIGENVECTORS * _solve_seconds(width)
     return some + names * len(_subset_sizes(frames)) / len(_subset_sizes(RIDGE_ROWS)) + added
@@ -109,7 +110,7 @@ def ridge_seconds(frames: int, width: int) -> float:
 
 def discriminant_seconds(frames: int, width: int) -> float:
     """Seconds of one discriminant probe: a Gram matrix, and a system of equations for each ratio that is tried."""
-    systems = num_held_folds(frames) * RATIOS_TRIED
+    systems = (FOLDS if frames <= MANY else 1) * RATIOS_TRIED
     return frames * _product_seconds(width) + systems * _solve_seconds(min(frames, width))
 
 
