@@ -148,7 +148,7 @@ def test_more_views_survive_toml_and_a_config_without_them_has_two(name, changes
     assert read_run_config(tmp_path) == config
     lines = (tmp_path / "config.toml").read_text().splitlines(True)
     (tmp_path / "config.toml").write_text("".join(line for line in lines if not line.startswith("num_views")))
-    assert read_run_config(tmp_path) == replace(config, settings=small_image_settings(name))
+    assert read_run_config(tmp_path) == replace(config, settings=small_image_settings(name, num_views=2))
 
 
 def test_the_paper_preset_is_table_5():
