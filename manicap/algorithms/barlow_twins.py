@@ -9,9 +9,10 @@ The heads are discarded after training: the probe sees the pooled features.
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
-from manicap.algorithms.base import Batch, LossOutput, Method, MethodContext, SampleKind, Settings
-from manicap.algorithms.image_base import view_features
-from manicap.algorithms.two_view import CapacityDefaults, Charts, TwoViewSettings
+from torch import Tensor
+
+from manicap.algorithms.base import Batch, LossOutput, MethodContext, Settings
+from manicap.algorithms.two_view import CapacityDefaults, TwoViewMethod, TwoViewSettings, mean_over_view_pairs
 from manicap.core.ranges import NonNegative, Range
 from manicap.losses.redundancy import barlow_twins
 
@@ -33,20 +34,22 @@ class BarlowTwinsCPlusSettings(CapacityDefaults, BarlowTwinsSettings):
     """Barlow Twins' settings with the defaults of C+."""
 
 
-class BarlowTwins(Method):
+class BarlowTwins(TwoViewMethod):
     """Each unit agrees with itself across views, and with no other unit."""
 
-    kind: ClassVar[SampleKind] = "views"
     settings_type: ClassVar[type[Settings]] = BarlowTwinsSettings
 
     def __init__(self, settings: BarlowTwinsSettings, context: MethodContext) -> None:
         super().__init__(settings, context)
         self.settings = settings
-        self.charts = Charts(self.encoder.num_features, settings)
 
     def loss(self, batch: Batch) -> LossOutput:
-        z_BND, z_other_BND = map(self.charts, view_features(self.encoder, batch.frames_BTCHW))
-        redundancy = barlow_twins(
+        z_TBND = self.heads_of_views(batch.frames_BTCHW)
+        redundancy = mean_over_view_pairs(lambda s, t: self.redundancy(z_TBND[s], z_TBND[t]), len(z_TBND))
+        return self.charts.regularize(z_TBND, LossOutput({"redundancy": redundancy}))
+
+    def redundancy(self, z_BND: Tensor, z_other_BND: Tensor) -> Tensor:
+        return barlow_twins(
             z_BND,
             z_other_BND,
             self.settings.off_diagonal_weight,
@@ -54,7 +57,6 @@ class BarlowTwins(Method):
             self.settings.variance_epsilon,
             self.settings.normalize_outputs,
         )
-        return self.charts.regularize(z_BND, z_other_BND, LossOutput({"redundancy": redundancy}))
 
 
 class BarlowTwinsCPlus(BarlowTwins):

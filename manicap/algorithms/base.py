@@ -37,7 +37,8 @@ ProbeInput = Literal["output", "backbone", "local"]
 `local`: the feature map before them (11,264 numbers for the network of the paper)."""
 PresetName = Literal["quick", "standard", "paper"]
 CapacityOn = Literal["first", "both"]
-"""Which outputs the regularizer sees: those of the first frame or view only, as in the paper, or those of both."""
+"""Which outputs the regularizer sees: those of the first frame or view only, as in the paper, or those of both frames
+or all views."""
 SampleKind = Literal["frames", "views"]
 """What a sample is: consecutive frames, or random views of one image. A method runs on any domain with its kind."""
 

@@ -12,10 +12,11 @@ Heads, predictors and target are discarded after training: the probe sees the po
 from dataclasses import dataclass
 from typing import ClassVar
 
-from manicap.algorithms.base import Batch, LossOutput, Method, MethodContext, SampleKind, Settings
-from manicap.algorithms.image_base import view_features
+from torch import Tensor
+
+from manicap.algorithms.base import Batch, LossOutput, MethodContext, Settings
 from manicap.algorithms.momentum import MomentumTarget, cosine_momentum
-from manicap.algorithms.two_view import CapacityDefaults, Charts, TwoViewSettings
+from manicap.algorithms.two_view import CapacityDefaults, TwoViewMethod, TwoViewSettings, mean_over_view_pairs
 from manicap.core.ranges import Fraction, Width
 from manicap.losses.regression import normalized_regression
 from manicap.nn.heads import Heads
@@ -36,27 +37,29 @@ class BYOLCPlusSettings(CapacityDefaults, BYOLSettings):
     """BYOL's settings with the defaults of C+."""
 
 
-class BYOL(Method):
+class BYOL(TwoViewMethod):
     """Each view predicts the output of a slow copy of the network on the other view."""
 
-    kind: ClassVar[SampleKind] = "views"
     settings_type: ClassVar[type[Settings]] = BYOLSettings
 
     def __init__(self, settings: BYOLSettings, context: MethodContext) -> None:
         super().__init__(settings, context)
         self.momentum = settings.momentum
-        self.charts = Charts(self.encoder.num_features, settings)
         self.predictors = Heads(
             settings.units, settings.num_heads, settings.units, settings.predictor_units, batch_norm=True
         )
         self.target = MomentumTarget(self.encoder, self.charts.heads)
 
     def loss(self, batch: Batch) -> LossOutput:
-        z_BND, z_other_BND = map(self.charts, view_features(self.encoder, batch.frames_BTCHW))
-        target_BND, target_other_BND = map(self.target, batch.frames_BTCHW.unbind(1))
-        regression = normalized_regression(self.predictors(z_BND), target_other_BND)
-        regression = regression + normalized_regression(self.predictors(z_other_BND), target_BND)
-        return self.charts.regularize(z_BND, z_other_BND, LossOutput({"regression": regression}))
+        z_TBND = self.heads_of_views(batch.frames_BTCHW)
+        target_TBND = [self.target(view_BCHW) for view_BCHW in batch.frames_BTCHW.unbind(1)]
+        p_TBND = [self.predictors(z_BND) for z_BND in z_TBND]
+
+        def both_ways(s: int, t: int) -> Tensor:
+            return normalized_regression(p_TBND[s], target_TBND[t]) + normalized_regression(p_TBND[t], target_TBND[s])
+
+        regression = mean_over_view_pairs(both_ways, len(z_TBND))
+        return self.charts.regularize(z_TBND, LossOutput({"regression": regression}))
 
     def after_step(self, progress: float) -> None:
         self.target.follow(self.encoder, self.charts.heads, cosine_momentum(self.momentum, progress))

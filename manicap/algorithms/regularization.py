@@ -1,5 +1,6 @@
 """A regularizer on a method's outputs, chosen by name, and its weight beside the other terms of the loss."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
@@ -49,9 +50,12 @@ class RegularizedSettings(Settings):
 
 
 def regularized(
-    loss: LossOutput, regularizer: Regularizer | None, heads_BND: Tensor, other_BND: Tensor | None = None
+    loss: LossOutput,
+    regularizer: Regularizer | None,
+    heads_BND: Tensor,
+    other_BND: Tensor | Sequence[Tensor] | None = None,
 ) -> LossOutput:
-    """The loss plus the regularizer's term, if any, of the heads of one frame or view, or the mean of two."""
+    """The loss plus the regularizer's term, if any, of the heads of one frame or view, or its mean over several."""
     if regularizer is None:
         return loss
     name = regularizer.term

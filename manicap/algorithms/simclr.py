@@ -8,9 +8,8 @@ The heads are discarded after training: the probe sees the pooled features.
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
-from manicap.algorithms.base import Batch, LossOutput, Method, MethodContext, SampleKind, Settings
-from manicap.algorithms.image_base import view_features
-from manicap.algorithms.two_view import CapacityDefaults, Charts, TwoViewSettings
+from manicap.algorithms.base import Batch, LossOutput, MethodContext, Settings
+from manicap.algorithms.two_view import CapacityDefaults, TwoViewMethod, TwoViewSettings, mean_over_view_pairs
 from manicap.core.ranges import Range
 from manicap.losses.contrastive import MIN_TEMPERATURE, nt_xent
 
@@ -26,21 +25,19 @@ class SimCLRCPlusSettings(CapacityDefaults, SimCLRSettings):
     """SimCLR's settings with the defaults of C+."""
 
 
-class SimCLR(Method):
+class SimCLR(TwoViewMethod):
     """Each view identifies the other view of its image among all views in the batch."""
 
-    kind: ClassVar[SampleKind] = "views"
     settings_type: ClassVar[type[Settings]] = SimCLRSettings
 
     def __init__(self, settings: SimCLRSettings, context: MethodContext) -> None:
         super().__init__(settings, context)
-        self.charts = Charts(self.encoder.num_features, settings)
         self.temperature = settings.temperature
 
     def loss(self, batch: Batch) -> LossOutput:
-        z_BND, z_other_BND = map(self.charts, view_features(self.encoder, batch.frames_BTCHW))
-        contrast = nt_xent(z_BND, z_other_BND, self.temperature)
-        return self.charts.regularize(z_BND, z_other_BND, LossOutput({"contrast": contrast}))
+        z_TBND = self.heads_of_views(batch.frames_BTCHW)
+        contrast = mean_over_view_pairs(lambda s, t: nt_xent(z_TBND[s], z_TBND[t], self.temperature), len(z_TBND))
+        return self.charts.regularize(z_TBND, LossOutput({"contrast": contrast}))
 
 
 class SimCLRCPlus(SimCLR):

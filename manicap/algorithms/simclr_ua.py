@@ -6,16 +6,20 @@
     q, q'   chart memberships
     U(q)    E sum_i (q_i - 1/n)^2: the membership is pushed away from uniformity
 
+Averaged over pairs of more than two views, the second term is tau times the mean of U over the views.
+
 Charts and membership are discarded after training: the probe sees the pooled features.
 """
 
 from dataclasses import dataclass
 from typing import ClassVar
 
-from manicap.algorithms.base import Batch, LossOutput, Method, MethodContext, SampleKind, Settings, detached
+import torch
+
+from manicap.algorithms.base import Batch, LossOutput, MethodContext, Settings, detached
 from manicap.algorithms.image_base import view_features
 from manicap.algorithms.simclr import SimCLRSettings
-from manicap.algorithms.two_view import Charts
+from manicap.algorithms.two_view import TwoViewMethod, mean_over_view_pairs
 from manicap.core.ranges import HeadCount, NonNegative, Width
 from manicap.losses.atlas import unbalance
 from manicap.losses.contrastive import nt_xent
@@ -32,26 +36,22 @@ class SimCLRUASettings(SimCLRSettings):
     """tau of arXiv 2405.13848, Table 3."""
 
 
-class SimCLRUA(Method):
+class SimCLRUA(TwoViewMethod):
     """SimCLR on the mean of several charts, with a membership that is pushed away from uniformity."""
 
-    kind: ClassVar[SampleKind] = "views"
     settings_type: ClassVar[type[Settings]] = SimCLRUASettings
 
     def __init__(self, settings: SimCLRUASettings, context: MethodContext) -> None:
         super().__init__(settings, context)
         self.settings = settings
-        self.charts = Charts(self.encoder.num_features, settings)
         self.membership = Membership(self.encoder.num_features, settings.num_heads)
 
     def loss(self, batch: Batch) -> LossOutput:
-        features_BF, features_other_BF = view_features(self.encoder, batch.frames_BTCHW)
-        z_BND, z_other_BND = self.charts(features_BF), self.charts(features_other_BF)
-        q_BN, q_other_BN = self.membership(features_BF), self.membership(features_other_BF)
-        mean_BND, mean_other_BND = (z.mean(1, keepdim=True) for z in (z_BND, z_other_BND))
-        parts = {
-            "contrast": nt_xent(mean_BND, mean_other_BND, self.settings.temperature),
-            "unbalance": self.settings.unbalance_weight / 2 * (unbalance(q_BN) + unbalance(q_other_BN)),
-        }
-        metrics = detached({"membership_max": q_BN.max(1).values.mean()})
-        return self.charts.regularize(z_BND, z_other_BND, LossOutput(parts, metrics))
+        settings, features_TBF = self.settings, view_features(self.encoder, batch.frames_BTCHW)
+        z_TBND, q_TBN = ([part(features_BF) for features_BF in features_TBF] for part in (self.charts, self.membership))
+        m_TBND = [z_BND.mean(1, keepdim=True) for z_BND in z_TBND]
+        contrast = mean_over_view_pairs(lambda s, t: nt_xent(m_TBND[s], m_TBND[t], settings.temperature), len(m_TBND))
+        unbalanced = torch.stack([unbalance(q_BN) for q_BN in q_TBN]).mean()
+        parts = {"contrast": contrast, "unbalance": settings.unbalance_weight * unbalanced}
+        metrics = detached({"membership_max": q_TBN[0].max(1).values.mean()})
+        return self.charts.regularize(z_TBND, LossOutput(parts, metrics))

@@ -11,9 +11,10 @@ Heads and predictors are discarded after training: the probe sees the pooled fea
 from dataclasses import dataclass
 from typing import ClassVar
 
-from manicap.algorithms.base import Batch, LossOutput, Method, MethodContext, SampleKind, Settings
-from manicap.algorithms.image_base import view_features
-from manicap.algorithms.two_view import CapacityDefaults, Charts, TwoViewSettings
+from torch import Tensor
+
+from manicap.algorithms.base import Batch, LossOutput, MethodContext, Settings
+from manicap.algorithms.two_view import CapacityDefaults, TwoViewMethod, TwoViewSettings, mean_over_view_pairs
 from manicap.core.ranges import Width
 from manicap.losses.regression import negative_cosine
 from manicap.nn.heads import Heads
@@ -33,24 +34,26 @@ class SimSiamCPlusSettings(CapacityDefaults, SimSiamSettings):
     """Width of the hidden layer of each head's predictor: a quarter of the units, as in arXiv 2011.10566."""
 
 
-class SimSiam(Method):
+class SimSiam(TwoViewMethod):
     """Each view predicts the other, which receives no gradient."""
 
-    kind: ClassVar[SampleKind] = "views"
     settings_type: ClassVar[type[Settings]] = SimSiamSettings
 
     def __init__(self, settings: SimSiamSettings, context: MethodContext) -> None:
         super().__init__(settings, context)
-        self.charts = Charts(self.encoder.num_features, settings)
         self.predictors = Heads(
             settings.units, settings.num_heads, settings.units, settings.predictor_units, batch_norm=True
         )
 
     def loss(self, batch: Batch) -> LossOutput:
-        z_BND, z_other_BND = map(self.charts, view_features(self.encoder, batch.frames_BTCHW))
-        similarity = negative_cosine(self.predictors(z_BND), z_other_BND)
-        similarity = (similarity + negative_cosine(self.predictors(z_other_BND), z_BND)) / 2
-        return self.charts.regularize(z_BND, z_other_BND, LossOutput({"similarity": similarity}))
+        z_TBND = self.heads_of_views(batch.frames_BTCHW)
+        p_TBND = [self.predictors(z_BND) for z_BND in z_TBND]
+
+        def both_ways(s: int, t: int) -> Tensor:
+            return (negative_cosine(p_TBND[s], z_TBND[t]) + negative_cosine(p_TBND[t], z_TBND[s])) / 2
+
+        similarity = mean_over_view_pairs(both_ways, len(z_TBND))
+        return self.charts.regularize(z_TBND, LossOutput({"similarity": similarity}))
 
 
 class SimSiamCPlus(SimSiam):

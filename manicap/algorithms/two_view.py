@@ -5,18 +5,22 @@
     o, o'   outputs of N heads on the two views
     C       mean over heads of the L2-normalised outputs on the first view, one row per sample
 
-A method computes the base loss over all pairs and hands it to `Charts.regularize`. One head is the plain method.
+With more than two views of each image, L_base is averaged over all pairs of views. A method computes it and hands it to
+`Charts.regularize`. One head is the plain method.
 """
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Self
+from itertools import combinations
+from typing import Annotated, ClassVar, Self
 
+import torch
 from torch import Tensor, nn
 
-from manicap.algorithms.base import CapacityOn, LossOutput, PresetName
-from manicap.algorithms.image_base import ImageSettings
+from manicap.algorithms.base import CapacityOn, LossOutput, Method, MethodContext, PresetName, SampleKind
+from manicap.algorithms.image_base import ImageSettings, view_features
 from manicap.algorithms.regularization import RegularizedSettings, regularized
-from manicap.core.ranges import HeadCount, NonNegative, Width
+from manicap.core.ranges import HeadCount, NonNegative, Range, Width
 from manicap.losses.regularizer import Regularizer
 from manicap.nn.heads import Heads
 
@@ -27,6 +31,8 @@ class TwoViewSettings(ImageSettings, RegularizedSettings):
     layer_widths: ClassVar[tuple[str, ...]] = ("units", "hidden_units")
     """Settings that the preset `quick` divides by four."""
 
+    num_views: Annotated[int, Range(2, 64)] = 2
+    """Views per image; the base loss is averaged over all pairs of views."""
     num_heads: HeadCount = 1
     """Number of heads (charts); the base loss is averaged over all pairs. 1 is the plain method, without capacity."""
     units: Width = 2048
@@ -36,7 +42,7 @@ class TwoViewSettings(ImageSettings, RegularizedSettings):
     epsilon: NonNegative = 0.0
     """Weight of the regularizer's term; 0 disables it."""
     capacity_on: CapacityOn = "first"
-    """Apply the regularizer to the first view only (first), or average it over both views (both)."""
+    """Apply the regularizer to the first view only (first), or average it over all views (both)."""
 
     @classmethod
     def preset(cls, name: PresetName) -> Self:
@@ -94,10 +100,33 @@ class Charts(nn.Module):
         return heads_BND
 
     @property
-    def needs_other_view(self) -> bool:
-        """Whether `regularize` uses the second view's heads."""
+    def needs_all_views(self) -> bool:
+        """Whether `regularize` uses the heads of more views than the first."""
         return self.regularizer is not None and self.capacity_on == "both"
 
-    def regularize(self, heads_BND: Tensor, other_BND: Tensor | None, loss: LossOutput) -> LossOutput:
-        """The loss plus the regularizer's term, if any, of the heads on the first view or on both."""
-        return regularized(loss, self.regularizer, heads_BND, other_BND if self.needs_other_view else None)
+    def regularize(self, heads_TBND: Sequence[Tensor], loss: LossOutput) -> LossOutput:
+        """The loss plus the regularizer's term, if any, of the heads on the first view or its mean over all views."""
+        return regularized(loss, self.regularizer, heads_TBND[0], heads_TBND[1:] if self.needs_all_views else None)
+
+
+class TwoViewMethod(Method):
+    """Base of the methods on pairs of views."""
+
+    kind: ClassVar[SampleKind] = "views"
+
+    def __init__(self, settings: TwoViewSettings, context: MethodContext) -> None:
+        super().__init__(settings, context)
+        self.frames_per_sample = settings.num_views
+        self.charts = Charts(self.encoder.num_features, settings)
+
+    def heads_of_views(self, frames_BTCHW: Tensor) -> list[Tensor]:
+        """Outputs of the heads `[B, N, D]` on each view."""
+        return [self.charts(features_BF) for features_BF in view_features(self.encoder, frames_BTCHW)]
+
+
+def mean_over_view_pairs(loss: Callable[[int, int], Tensor], num_views: int) -> Tensor:
+    """The mean of `loss(s, t)`, of views number s and t, over all pairs s < t.
+
+    A loss that is not symmetric in the two views covers both orders itself.
+    """
+    return torch.stack([loss(s, t) for s, t in combinations(range(num_views), 2)]).mean()

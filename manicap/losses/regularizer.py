@@ -7,6 +7,7 @@
 `losses/regularizers.py` lists every regularizer in REGULARIZERS; add yours there with one line.
 """
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 import torch
@@ -57,26 +58,31 @@ class Regularizer(nn.Module):
         return {"penalty": penalty}
 
     def forward(
-        self, heads_BND: Tensor, base_loss: Tensor | None = None, other_BND: Tensor | None = None
+        self,
+        heads_BND: Tensor,
+        base_loss: Tensor | None = None,
+        other_BND: Tensor | Sequence[Tensor] | None = None,
     ) -> tuple[Tensor, dict[str, Tensor | float]]:
         """Heads `[B, N, D]` (or views `[B, V, D]`) -> the term to add to the loss, and values to log.
 
-        If `other_BND` holds the heads of another frame or view, the penalty is the mean of the two, so the term keeps
-        its scale. The values to log are those of `describe`, `weight` and, if the base loss is given, `ratio`, the
-        term's size relative to it.
+        If `other_BND` holds the heads of another frame or view, or those of several in a sequence, the penalty is the
+        mean over all of them, so the term keeps its scale. The values to log are those of `describe`, `weight` and, if
+        the base loss is given, `ratio`, the term's size relative to it.
         """
         name = type(self).__name__
         if base_loss is None and self.target_ratio is not None:
             raise ValueError(f"{name} with a target_ratio needs base_loss in every call")
         if heads_BND.ndim != 3 or heads_BND.numel() == 0:
             raise ValueError(f"{name} needs heads_BND of shape [B, N, D], got {list(heads_BND.shape)}")
-        if other_BND is not None and other_BND.shape != heads_BND.shape:
-            raise ValueError(
-                f"{name} needs heads_BND and other_BND of one shape, "
-                f"got {list(heads_BND.shape)} and {list(other_BND.shape)}"
-            )
+        others = [other_BND] if isinstance(other_BND, Tensor) else list(other_BND or ())
+        for other in others:
+            if other.shape != heads_BND.shape:
+                raise ValueError(
+                    f"{name} needs heads_BND and other_BND of one shape, "
+                    f"got {list(heads_BND.shape)} and {list(other.shape)}"
+                )
         with torch.autocast(heads_BND.device.type, enabled=False):
-            stacks = [in_float32(heads) for heads in (heads_BND, other_BND) if heads is not None]
+            stacks = [in_float32(heads) for heads in (heads_BND, *others)]
             penalty = torch.stack([self.penalty(heads) for heads in stacks]).mean()
         base_size = None if base_loss is None else mean_over_processes(base_loss).abs()
         size = penalty.detach().abs()

@@ -1,5 +1,6 @@
 """SIGReg: outputs that are Gaussian along random directions (LeJEPA, arXiv 2511.08544; also arXiv 2603.19312)."""
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 import torch
@@ -76,7 +77,10 @@ class SIGRegularizer(Regularizer):
         return epps_pulley(heads_BND @ self.directions(heads_BND.shape[2]).to(heads_BND))
 
     def forward(
-        self, heads_BND: Tensor, base_loss: Tensor | None = None, other_BND: Tensor | None = None
+        self,
+        heads_BND: Tensor,
+        base_loss: Tensor | None = None,
+        other_BND: Tensor | Sequence[Tensor] | None = None,
     ) -> tuple[Tensor, dict[str, Tensor | float]]:
         found = super().forward(heads_BND, base_loss, other_BND)
         self.calls += self.training

@@ -75,8 +75,8 @@ def _require_samples(loss: str, z_BND: Tensor) -> None:
 class VICRegularizer(Regularizer):
     """weight * (25 variance_hinge(heads) + covariance_penalty(heads)): units vary and are uncorrelated.
 
-    The two terms of VICReg (arXiv 2105.04906) that prevent collapse, in the proportion of its Eq 6. Of two stacks it is
-    the mean. Deviations: from VICReg's code, and L above, which average the variances of two views but add their
+    The two terms of VICReg (arXiv 2105.04906) that prevent collapse, in the proportion of its Eq 6. Of several stacks
+    it is the mean. Deviations: from VICReg's code, and L above, which average the variances of two views but add their
     covariances: relative to the variance, the covariance counts half as much here (`covariance_weight=2` undoes it).
     """
 

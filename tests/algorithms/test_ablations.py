@@ -64,18 +64,22 @@ def test_capacity_on_both_frames_is_the_mean_of_the_two(name):
 
 
 @pytest.mark.parametrize("name", IMAGE_C_PLUS)
-def test_capacity_on_both_views_is_the_mean_of_the_two(name):
-    first, both = build_small(name), build_small(name, capacity_on="both")
+@pytest.mark.parametrize("num_views", [2, 3])
+def test_capacity_on_both_views_is_the_mean_of_all(name, num_views):
+    first = build_small(name, num_views=num_views)
+    both = build_small(name, num_views=num_views, capacity_on="both")
     batch = make_views(first)
     parts, parts_of_both = first.loss(batch).parts, both.loss(batch).parts
     fresh = build_small(name)  # batch statistics as at the first call
     with torch.no_grad():
-        one, other = (
+        one, *others = (
             0.01 * mmcr(norm(fresh.charts(fresh.encoder(view).features_BF))) for view in batch.frames_BTCHW.unbind(1)
         )
     torch.testing.assert_close(parts.pop("capacity").detach(), one, rtol=1e-4, atol=0)
-    torch.testing.assert_close(parts_of_both.pop("capacity").detach(), (one + other) / 2, rtol=1e-4, atol=0)
-    assert float(one) != pytest.approx(float(other), rel=1e-3)
+    mean = (one + sum(others)) / num_views
+    torch.testing.assert_close(parts_of_both.pop("capacity").detach(), mean, rtol=1e-4, atol=0)
+    for other in others:
+        assert float(one) != pytest.approx(float(other), rel=1e-3)
     torch.testing.assert_close(parts, parts_of_both, rtol=1e-5, atol=1e-6)
 
 

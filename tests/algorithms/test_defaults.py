@@ -18,6 +18,7 @@ PLAIN = {
     "encoder": "resnet50",
     "stem": "cifar",
     "encoder_width": 64,
+    "num_views": 2,
     "hidden_units": 2048,
     "num_heads": 1,
     "units": 2048,

@@ -1,6 +1,7 @@
 """What every method on images promises, checked over the whole of METHODS."""
 
 import copy
+from dataclasses import replace
 
 import pytest
 import torch
@@ -18,6 +19,12 @@ from tests.algorithms.small import IMAGES
 from tests.algorithms.small_images import build_small, make_views, small_image_settings
 from tests.literal import mmcr, norm
 from tests.literal_networks import head_outputs
+
+EVERY = [pytest.param(name, {}, id=name) for name in IMAGES]
+THREE_VIEWS = [
+    pytest.param(name, {"num_views": 3}, id=f"{name}-three-views")
+    for name in ("simclr-c+", "simclr-ua", "barlow-twins", "vicreg", "byol-c+", "simsiam", "tico-c+")
+]
 
 
 def train(method, steps, first_step=0):
@@ -40,9 +47,9 @@ def test_the_predictors_of_byol_are_normalised_over_the_batch():
     assert any("running_mean" in name for name in names), names
 
 
-@pytest.mark.parametrize("name", IMAGES)
-def test_the_loss_is_a_finite_scalar_and_its_parts_add_up(name):
-    method = build_small(name)
+@pytest.mark.parametrize(("name", "changes"), EVERY + THREE_VIEWS)
+def test_the_loss_is_a_finite_scalar_and_its_parts_add_up(name, changes):
+    method = build_small(name, **changes)
     loss = method.loss(make_views(method))
     assert loss.total.shape == ()
     assert torch.isfinite(loss.total)
@@ -52,9 +59,9 @@ def test_the_loss_is_a_finite_scalar_and_its_parts_add_up(name):
     assert ("capacity" in loss.parts) == (name.endswith("-c+") or name == "mmcr")
 
 
-@pytest.mark.parametrize("name", IMAGES)
-def test_every_trained_parameter_gets_a_gradient_and_no_other_does(name):
-    method = build_small(name)
+@pytest.mark.parametrize(("name", "changes"), EVERY + THREE_VIEWS)
+def test_every_trained_parameter_gets_a_gradient_and_no_other_does(name, changes):
+    method = build_small(name, **changes)
     method.loss(make_views(method)).total.backward()
     for key, parameter in method.named_parameters():
         # Only the slow copies of BYOL and TiCo stand still.
@@ -77,13 +84,13 @@ def test_the_loss_falls_on_a_small_batch(name):
     assert losses[-1] < losses[0]
 
 
-@pytest.mark.parametrize("name", IMAGES)
-def test_a_method_saved_in_the_middle_goes_on_as_if_it_had_not_been(name):
-    whole = build_small(name)
+@pytest.mark.parametrize(("name", "changes"), EVERY + THREE_VIEWS)
+def test_a_method_saved_in_the_middle_goes_on_as_if_it_had_not_been(name, changes):
+    whole = build_small(name, **changes)
     losses = train(whole, 4)
-    half = build_small(name)
+    half = build_small(name, **changes)
     train(half, 2)
-    resumed = build_small(name, seed=1)
+    resumed = build_small(name, seed=1, **changes)
     resumed.load_state_dict(copy.deepcopy(half.state_dict()))
     assert train(resumed, 2, first_step=2) == losses[2:]
     for key, value in whole.state_dict().items():
@@ -133,6 +140,17 @@ def test_presets_are_sound_and_survive_toml(name, preset, tmp_path):
     assert read_run_config(tmp_path) == config
 
 
+@pytest.mark.parametrize(("name", "changes"), THREE_VIEWS)
+def test_more_views_survive_toml_and_a_config_without_them_has_two(name, changes, tmp_path):
+    config = ImageConfig(method=name, view_size=16, settings=small_image_settings(name, **changes))
+    check_config(config)
+    write_toml(tmp_path / "config.toml", config)
+    assert read_run_config(tmp_path) == config
+    lines = (tmp_path / "config.toml").read_text().splitlines(True)
+    (tmp_path / "config.toml").write_text("".join(line for line in lines if not line.startswith("num_views")))
+    assert read_run_config(tmp_path) == replace(config, settings=small_image_settings(name, num_views=2))
+
+
 def test_the_paper_preset_is_table_5():
     for name in ("simclr", "simclr-c+", "barlow-twins", "barlow-twins-c+"):
         settings = METHODS[name].settings_type.preset("paper")
@@ -169,11 +187,21 @@ def test_the_capacity_of_simclr_ua_is_that_of_the_first_view():
     assert float(measured) == pytest.approx(norms[0], rel=1e-5)
 
 
-def test_mmcr_takes_more_views():
-    method = build_small("mmcr", num_views=3)
+@pytest.mark.parametrize("name", IMAGES)
+def test_every_method_on_images_takes_more_views(name):
+    method = build_small(name, num_views=3)
     batch = make_views(method)
     assert batch.frames_BTCHW.shape[1] == method.frames_per_sample == 3
     method.loss(batch).total.backward()
+
+
+@pytest.mark.parametrize("name", IMAGES)
+@pytest.mark.parametrize(
+    ("num_views", "problem"), [(1, "must be at least 2, got 1"), (65, "must be at most 64, got 65")]
+)
+def test_fewer_than_two_views_are_refused(name, num_views, problem):
+    with pytest.raises(UserError, match=f"num_views {problem}"):
+        check_config(small_image_settings(name, num_views=num_views))
 
 
 @pytest.mark.parametrize("name", ["byol", "tico"])
@@ -205,11 +233,14 @@ def test_each_weight_of_vicreg_weighs_its_own_term():
 
 
 def test_all_wrong_settings_are_told_together():
-    settings = small_image_settings("simclr-c+", num_heads=9, epsilon=-1.0, temperature=0.001, encoder_width=12)
+    settings = small_image_settings(
+        "simclr-c+", num_heads=9, epsilon=-1.0, temperature=0.001, encoder_width=12, num_views=1
+    )
     with pytest.raises(UserError) as told:
         check_config(settings)
     for line in (
         "num_heads must not exceed units (8), got 9",
+        "num_views must be at least 2, got 1",
         "epsilon must not be negative, got -1.0",
         "temperature must be at least 0.025, got 0.001",
         "encoder_width must be a positive multiple of 8, got 12",

@@ -28,10 +28,10 @@ from tests.literal_networks import assert_same_loss_and_gradients, head_outputs,
 SIZE = 6
 
 
-def build(name: str) -> Method:
+def build(name: str, num_views: int = 2) -> Method:
     """With the weights of the terms that the method has by default; the targets of BYOL and TiCo stand apart."""
     epsilon = {"epsilon": 0.005, "num_heads": 3} if name.endswith("-c+") else {}
-    method = scramble(build_small(name, **epsilon).double())
+    method = scramble(build_small(name, num_views=num_views, **epsilon).double())
     if "covariance_NDD" in dict(method.named_buffers()):
         method.covariance_NDD.copy_(
             torch.randn(method.covariance_NDD.shape, generator=torch.Generator().manual_seed(3))
@@ -130,6 +130,50 @@ def test_the_method_equals_algorithm_3(name: str) -> None:
     literal = LITERAL[name.removesuffix("-c+")](method, *batch.frames_BTCHW.unbind(1))
     # Nine batch normalisations over six images: rounding is divided by small deviations more than once.
     assert_same_loss_and_gradients(method.loss(batch).total, literal, method, 1e-9)
+
+
+TWO_VIEW = [name for name in IMAGES if name != "mmcr"]
+
+
+@pytest.mark.parametrize("name", [name for name in TWO_VIEW if not name.startswith("tico")])
+def test_three_views_count_by_the_mean_of_algorithm_3_over_their_pairs(name: str) -> None:
+    """The base loss by the pairs (1, 2), (1, 3), (2, 3); the capacity is that of the first view alone."""
+    method = build(name, num_views=3)
+    batch = batch_for(method)
+    one, two, three = batch.frames_BTCHW.unbind(1)
+    of_pair = LITERAL[name.removesuffix("-c+")]
+    pairs = [of_pair(method, *pair) - capacity(method, pair[0]) for pair in ((one, two), (one, three), (two, three))]
+    literal = sum(pairs) / 3 + capacity(method, one)
+    sizes = sorted(float(pair.detach()) for pair in pairs)
+    assert min(sizes[1] - sizes[0], sizes[2] - sizes[1]) > 1e-3  # so that a missing pair would be seen
+    assert_same_loss_and_gradients(method.loss(batch).total, literal, method, 1e-9)
+
+
+def capacity(method: Method, x: Tensor) -> Tensor:
+    """The term of C+; of the other methods nothing."""
+    if method.charts.regularizer is None:
+        return torch.zeros((), dtype=torch.float64)
+    return 0.005 * mmcr(norm(head_outputs(method.charts.heads, method.encoder(x).features_BF)))
+
+
+@pytest.mark.parametrize("name", ["tico", "tico-c+"])
+def test_tico_compares_each_of_three_views_with_the_target_on_later_ones(name: str) -> None:
+    method = build(name, num_views=3)
+    batch = batch_for(method)
+    before = method.covariance_NDD.clone()
+    one, two, three = batch.frames_BTCHW.unbind(1)
+    o, o_two = (head_outputs(method.charts.heads, method.encoder(each).features_BF) for each in (one, two))
+    t_two, t_three = target_outputs(method, two), target_outputs(method, three)
+    literal = capacity(method, one)
+    for early, late in ((o, t_two), (o, t_three), (o_two, t_three)):
+        literal = literal + literal_two_view(early, late, lambda a, b: 1 + cosine_of_pair(a, b), 0) / 3
+    # The two views that the network sees count together, in the term and in the covariance that it leaves.
+    z = norm(torch.cat([o, o_two]))
+    moved = [0.9 * before[n] + 0.1 * z[:, n].t() @ z[:, n] / (2 * SIZE) for n in range(z.shape[1])]
+    for n, each in enumerate(moved):
+        literal = literal + 8 * torch.stack([row @ each @ row for row in z[:, n]]).mean() / z.shape[1]
+    assert_same_loss_and_gradients(method.loss(batch).total, literal, method, 1e-9)
+    torch.testing.assert_close(method.covariance_NDD, torch.stack(moved).detach(), rtol=1e-8, atol=1e-10)
 
 
 @pytest.mark.parametrize("name", ["tico", "tico-c+"])

@@ -65,6 +65,16 @@ def test_two_stacks_of_heads_count_by_their_mean(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ACTIVE)
+def test_any_number_of_stacks_counts_by_the_mean(name: str) -> None:
+    regularizer, stacks = build(name, 1.0).eval(), [(1 + i) * randn(6, 3, 5, seed=i) for i in range(4)]
+    expected = sum(regularizer(stack)[0] for stack in stacks) / 4
+    torch.testing.assert_close(regularizer(stacks[0], other_BND=stacks[1:])[0], expected, rtol=1e-12, atol=0)
+    assert torch.equal(regularizer(stacks[0], other_BND=[])[0], regularizer(stacks[0])[0])
+    with pytest.raises(ValueError, match=r"of one shape, got \[6, 3, 5\] and \[6, 3, 4\]"):
+        regularizer(stacks[0], other_BND=[stacks[1], randn(6, 3, 4)])
+
+
+@pytest.mark.parametrize("name", ACTIVE)
 def test_a_saved_and_loaded_regularizer_continues_as_the_first(name: str) -> None:
     one, other = build(name, target_ratio=0.1), build(name, target_ratio=0.1)
     for seed, base in enumerate((2.0, 3.0)):

@@ -21,6 +21,7 @@ from manicap.images.views import make_views, normalise
 from manicap.train.config_file import read_run_config
 from manicap.train.loop import pretrain
 from manicap.train.setup import build_method
+from tests.algorithms.small_images import small_image_settings
 from tests.image_folder import small_image_config
 from tests.train.runner import EXECUTION, in_process, result_bytes, run_to_end, run_until_killed
 
@@ -68,6 +69,19 @@ def test_a_batch_is_made_of_views_of_its_own_step(image_folder):
     other_seed = image_data(replace(config, seed=4), image_folder)
     other_seed.splits(2)
     assert not torch.equal(batch.frames_BTCHW, other_seed.batch(rows, "train", 7).frames_BTCHW)
+
+
+def test_a_run_sees_as_many_views_as_its_settings_say_in_the_size_that_its_config_says(
+    image_folder, tmp_path, monkeypatch
+):
+    seen, own = [], SimCLR.loss
+    monkeypatch.setattr(SimCLR, "loss", lambda self, batch: seen.append(batch.frames_BTCHW.shape) or own(self, batch))
+    settings = small_image_settings("simclr", num_views=4)
+    config = small_image_config(image_folder, "simclr", view_size=8, settings=settings, max_steps=2)
+    run_to_end(config, tmp_path / "run", tmp_path)
+    assert set(seen) == {(16, 4, 3, 8, 8)}
+    assert read_run_config(tmp_path / "run") == config
+    assert load(tmp_path / "run")(torch.zeros(2, 3, 16, 16, dtype=torch.uint8)).shape == (2, 64)
 
 
 def test_two_processes_see_the_views_of_one(image_folder):
