@@ -1,6 +1,6 @@
 """Speed of learning from images, as ratios within one run. Run it alone on the machine.
 
-    python benchmarks/images.py [--parts views losses step] [--batch-size 128] [--repeats 3] [--device cpu]
+    python benchmarks/images.py [--parts views losses step more-views] [--batch-size 128] [--repeats 3] [--device cpu]
 
 A part is a function of the options that prints its lines; PARTS lists them. The literal form is Algorithm 3 of arXiv
 2405.13848 as printed, a loop over all pairs of heads.
@@ -9,11 +9,12 @@ A part is a function of the options that prints its lines; PARTS lists them. The
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
 import tyro
+from torch.utils.flop_counter import FlopCounterMode
 
 sys.path.insert(0, str(Path(__file__).parent.parent))  # the literal forms live with the tests
 
@@ -115,6 +116,29 @@ def measure_step(options: Options) -> None:
         )
 
 
+def count_more_views(options: Options) -> None:
+    """Floating-point operations of a step of `quick` with more views, relative to two views of 24 pixels."""
+    sizes = ((2, 24), (4, 16), (4, 24), (8, 16))
+    for name in ("simclr", "simclr-c+", "barlow-twins", "barlow-twins-c+", "byol", "tico"):
+        two, *more = (count_operations(name, options.batch_size, *size) for size in sizes)
+        ratios = (
+            f"{count} of {size} pixels {operations / two:.2f}"
+            for (count, size), operations in zip(sizes[1:], more, strict=True)
+        )
+        print(f"{name}, operations of a step: {', '.join(ratios)}")
+
+
+def count_operations(name: str, batch_size: int, num_views: int, size: int) -> int:
+    """Forward and backward."""
+    settings = replace(METHODS[name].settings_type.preset("quick"), num_views=num_views)
+    torch.manual_seed(0)
+    method = METHODS[name](settings, MethodContext((3, size, size)))
+    views = torch.randn((batch_size, num_views, 3, size, size), generator=torch.Generator().manual_seed(0))
+    with FlopCounterMode(display=False) as counter:
+        method.loss(Batch(views)).total.backward()
+    return counter.get_total_flops()
+
+
 def build_step(name: str, batch: Batch, options: Options) -> Callable[[], None]:
     torch.manual_seed(0)
     method = METHODS[name](METHODS[name].settings_type.preset("paper"), MethodContext((3, 32, 32))).to(options.device)
@@ -128,7 +152,12 @@ def build_step(name: str, batch: Batch, options: Options) -> Callable[[], None]:
     return step
 
 
-PARTS: dict[str, Callable[[Options], None]] = {"views": measure_views, "losses": measure_losses, "step": measure_step}
+PARTS: dict[str, Callable[[Options], None]] = {
+    "views": measure_views,
+    "losses": measure_losses,
+    "step": measure_step,
+    "more-views": count_more_views,
+}
 
 
 def main(options: Options) -> None:
