@@ -69,7 +69,8 @@ def write_table(rows: list[Row]) -> None:
             {each.method: each.scores["f1"][0] for each in published_scores(game)},
         )
         values = [old.get("random-cnn"), paper["st-dim"], paper["dim-c+"], old.get("supervised")]
-        values += [mean(float(row[f"f1 {name}"]) for row in own) for name in ("majority", "pixels, random")]
+        seeds = {row["seed"]: row for row in own}.values()  # the same pixels stand in the rows of all widths
+        values += [mean(float(row[f"f1 {name}"]) for row in seeds) for name in ("majority", "pixels, random")]
         values += [average(own, width) for width in widths]
         columns.append(values)
         print(f"| {find_game(game).title} | " + " | ".join(map(number, values)) + " |")
