@@ -20,9 +20,7 @@ Products of many frames are taken in float32, a few thousand frames at a time, a
 off is less than a hundredth of the smallest penalty of the grid.
 """
 
-import operator
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import reduce
 from typing import NamedTuple
 
 import numpy as np
@@ -142,8 +140,12 @@ class GrowingRidge:
     def add(self, z: Tensor, y: Tensor, folds: Folds) -> None:
         self._lowest = torch.minimum(self._lowest, y.amin(0))
         self._highest = torch.maximum(self._highest, y.amax(0))
+        if self._count + len(z) > MANY:  # one fold is held out from now on; the sums of the others become one
+            for _ in self._folds[HELD + 2 :]:
+                self._folds[HELD + 1].include(self._folds.pop())
+        kept = folds.clip(max=len(self._folds) - 1)
         for fold, moments in enumerate(self._folds):
-            chosen = torch.from_numpy(folds == fold)
+            chosen = torch.from_numpy(kept == fold)
             moments.add(z[chosen], y[chosen])
 
     def fit(
@@ -153,13 +155,12 @@ class GrowingRidge:
 
         `near` and `single_fold` as in `fit_frames`.
         """
-        num_targets, everything = len(groups), self._sum(self._folds)
-        asked = _targets_asked(everything.count, groups, single_fold)
+        num_targets, asked = len(groups), _targets_asked(self._count, groups, single_fold)
 
         def errors(ratios: Sequence[float]) -> Tensor:
             found, counts = (torch.zeros(*lead, num_targets, dtype=torch.float64) for lead in ((len(ratios),), ()))
             for fold, columns in enumerate(asked, HELD):
-                rest = self._sum([moments for other, moments in enumerate(self._folds) if other != fold])
+                rest = _Moments.total([moments for other, moments in enumerate(self._folds) if other != fold])
                 solved = rest.solutions(_penalties(rest.count, self.variance, ratios), columns)
                 solutions = [(weights.float(), bias.float()) for weights, bias in solved]
                 for z, y in pieces(fold):
@@ -170,7 +171,8 @@ class GrowingRidge:
             return found / counts
 
         def solve(ratios: Sequence[float]) -> Solutions:
-            return everything.solutions(_penalties(everything.count, self.variance, ratios), torch.arange(num_targets))
+            penalties = _penalties(self._count, self.variance, ratios)
+            return _Moments.total(self._folds).solutions(penalties, torch.arange(num_targets))
 
         span = (self._lowest[:num_targets], self._highest[:num_targets])
         return _fit_best(errors, solve, groups, near, span)
@@ -185,12 +187,11 @@ class GrowingRidge:
 
     def covariance(self) -> Tensor:
         """Of all features [F, F]."""
-        everything = self._sum(self._folds)
-        return everything.scatter() / everything.count
+        return _Moments.total(self._folds).scatter() / self._count
 
-    @staticmethod
-    def _sum(folds: Sequence["_Moments"]) -> "_Moments":
-        return reduce(operator.add, folds)
+    @property
+    def _count(self) -> int:
+        return sum(moments.count for moments in self._folds)
 
 
 class _Moments:
@@ -220,10 +221,21 @@ class _Moments:
         for block in _blocks(z.shape[1]):
             zz[block, block.start :] += z[:, block].T @ z[:, block.start :]
 
-    def __add__(self, other: "_Moments") -> "_Moments":
-        found = _Moments(0, 0)
-        found.count = self.count + other.count
-        found.sums = tuple(ours + theirs for ours, theirs in zip(self.sums, other.sums, strict=True))
+    def include(self, other: "_Moments") -> None:
+        """The frames of another become frames of this one."""
+        self.count += other.count
+        for ours, theirs in zip(self.sums, other.sums, strict=True):
+            ours += theirs
+
+    @classmethod
+    def total(cls, several: Sequence["_Moments"]) -> "_Moments":
+        """Of all their frames; of one, itself. The square of the width takes gigabytes: there is never a copy more."""
+        if len(several) == 1:
+            return several[0]
+        found = cls(0, 0)
+        found.count, found.sums = several[0].count, tuple(sums.clone() for sums in several[0].sums)
+        for moments in several[1:]:
+            found.include(moments)
         return found
 
     def first_features(self, count: int) -> "_Moments":
