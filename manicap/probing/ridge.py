@@ -229,7 +229,7 @@ class _Moments:
 
     @classmethod
     def total(cls, several: Sequence["_Moments"]) -> "_Moments":
-        """Of all their frames; of one, itself. The square of the width takes gigabytes: there is never a copy more."""
+        """Of all their frames; of one, itself, because a copy of wide features takes gigabytes."""
         if len(several) == 1:
             return several[0]
         found = cls(0, 0)
