@@ -1,4 +1,4 @@
-"""What the image methods share: a ResNet, and views that pass through it in separate calls."""
+"""What the image methods share: a network, and views that pass through it in separate calls."""
 
 from dataclasses import dataclass
 from typing import Annotated, cast, get_args
@@ -9,10 +9,12 @@ from manicap.algorithms.base import MethodContext, Settings
 from manicap.core.ranges import Range
 from manicap.core.registry import Known, Registry
 from manicap.nn.encoders import Encoder
-from manicap.nn.resnet import WIDTH_STEP, ResNetEncoder, ResNetName, StemName
+from manicap.nn.plain import PlainCNN
+from manicap.nn.pooled import WIDTH_STEP
+from manicap.nn.resnet import ResNetEncoder, ResNetName, StemName
 
 IMAGE_ENCODERS: Registry[type[Encoder]] = Registry(
-    "encoder", Encoder, dict.fromkeys(get_args(ResNetName), ResNetEncoder)
+    "encoder", Encoder, {**dict.fromkeys(get_args(ResNetName), ResNetEncoder), "plain": PlainCNN}
 )
 
 
@@ -21,14 +23,18 @@ class ImageSettings(Settings):
     """Settings shared by all image methods."""
 
     encoder: Annotated[str, Known(IMAGE_ENCODERS)] = "resnet50"
-    """Backbone: resnet18, resnet34 or resnet50 (arXiv 1512.03385) without its classifier, or package.module:Name."""
+    """Backbone: resnet18, resnet34 or resnet50 (arXiv 1512.03385) without its classifier, plain (seven convolutions,
+    for a CPU), or package.module:Name."""
     stem: StemName = "cifar"
-    """First layer. cifar: 3 x 3, stride 1. stl10: max pooling after it. imagenet: 7 x 7, stride 2, max pooling."""
+    """First layer of a ResNet. cifar: 3 x 3, stride 1. stl10: max pooling after it. imagenet: 7 x 7, stride 2, max
+    pooling."""
     encoder_width: Annotated[int, Range(WIDTH_STEP, 1024)] = 64
     """Channels of the backbone's first stage, a multiple of 8; 64 is the published network, fewer are faster."""
 
     def build_encoder(self, context: MethodContext) -> Encoder:
         found = IMAGE_ENCODERS[self.encoder]
+        if found is PlainCNN:
+            return PlainCNN(context.input_shape, self.encoder_width, context.mean, context.std)
         if found is not ResNetEncoder:
             return found(*context.input_shape)
         name = cast(ResNetName, self.encoder)

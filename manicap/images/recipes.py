@@ -35,7 +35,10 @@ class Recipe:
     output_size: Side | None = None
     """Side of a view in pixels; by default, that of the image."""
     evaluation_resize: Side | None = None
-    """Side to which the whole image is resized before its centre is cropped for evaluation; default: `output_size`."""
+    """Side to which the whole image is resized before its centre is cropped for evaluation; default: the side that is
+    evaluated."""
+    evaluation_size: Side | None = None
+    """Side that is evaluated, for networks that see images of any size; default: `output_size`."""
     colour_first: bool = False
     """Apply jitter and grayscale to the whole image, and crop it afterwards."""
 
@@ -50,11 +53,16 @@ class Recipe:
 
     def _size_problems(self) -> list[str]:
         found = []
-        if self.evaluation_resize is not None and self.evaluation_resize < (self.output_size or 1):
-            found.append(f"evaluation_resize must be at least output_size, got {self.evaluation_resize}")
+        if self.evaluation_resize is not None and self.evaluation_resize < (self.evaluated_size or 1):
+            found.append(f"evaluation_resize must be at least the side evaluated, got {self.evaluation_resize}")
         if self.evaluation_resize is not None and self.output_size is None:
             found.append("evaluation_resize needs output_size")
         return found
+
+    @property
+    def evaluated_size(self) -> int | None:
+        """Side of what is evaluated; None for that of the image."""
+        return self.evaluation_size or self.output_size
 
 
 CIFAR10_TSAI2021 = Recipe()

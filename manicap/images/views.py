@@ -63,15 +63,15 @@ def evaluation_view(images_BCHW: Tensor, recipe: Recipe) -> Tensor:
     """float32 [B, 3, H, W] in [0, 1], without randomness: the image, or its centre if the recipe says so."""
     _check_images(images_BCHW)
     images = to_float(images_BCHW)
-    if recipe.output_size is None:
+    if recipe.evaluated_size is None:
         return images
-    resized = recipe.evaluation_resize or recipe.output_size
-    margin = (resized - recipe.output_size + 1) // 2
+    resized = recipe.evaluation_resize or recipe.evaluated_size
+    margin = (resized - recipe.evaluated_size + 1) // 2
     matrices = []
     for size in images.shape[-2:]:
         start, length = torch.zeros((), device=images.device), torch.tensor(float(size), device=images.device)
         whole = resize_matrices(start, length, size, resized, recipe.interpolation)
-        matrices.append(whole[margin : margin + recipe.output_size])
+        matrices.append(whole[margin : margin + recipe.evaluated_size])
     return apply_separable(images, *matrices).clamp_(0, 1)
 
 

@@ -1,4 +1,4 @@
-"""Encoders, heads, ResNets and decoders, by name. Nothing here knows a loss.
+"""Encoders, heads and decoders, by name. Nothing here knows a loss.
 
     from manicap.nn import Heads, NatureCNN, ResNetEncoder
 
@@ -13,6 +13,7 @@ from manicap.nn.atlas import AtlasAutoencoder
 from manicap.nn.decoders import NatureDecoder
 from manicap.nn.encoders import Encoded, Encoder, ImpalaCNN, NatureCNN
 from manicap.nn.heads import Heads, Membership, StackedLinear
+from manicap.nn.plain import PlainCNN
 from manicap.nn.resnet import ResNet, ResNetEncoder
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "Membership",
     "NatureCNN",
     "NatureDecoder",
+    "PlainCNN",
     "ResNet",
     "ResNetEncoder",
     "StackedLinear",

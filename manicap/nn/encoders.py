@@ -26,6 +26,8 @@ class Encoder(nn.Module):
     The input size, and with it the sizes below, is fixed at construction.
     """
 
+    pools: ClassVar[bool] = False
+    """Whether features are means over positions: then it can learn from frames of any size."""
     input_statistics: ClassVar[tuple[str, ...]] = ()
     """Buffers that hold statistics of the data, by which frames are normalised."""
 
@@ -48,7 +50,8 @@ class Encoder(nn.Module):
 
     def _require_frames(self, frames_BCHW: Tensor) -> None:
         expected = (self.channels, self.height, self.width)
-        if frames_BCHW.ndim != 4 or tuple(frames_BCHW.shape[1:]) != expected:
+        fixed = 1 if self.pools and self.training else 3
+        if frames_BCHW.ndim != 4 or tuple(frames_BCHW.shape[1 : 1 + fixed]) != expected[:fixed]:
             raise ValueError(
                 f"encoder built for frames [B, {', '.join(map(str, expected))}], got {list(frames_BCHW.shape)}"
             )

@@ -32,7 +32,7 @@ class ImageView:
     def of(
         cls, image_shape: tuple[int, int, int], recipe: Recipe, mean: tuple[float, ...], std: tuple[float, ...]
     ) -> "ImageView":
-        return cls(image_shape, recipe.output_size, recipe.evaluation_resize, recipe.interpolation, mean, std)
+        return cls(image_shape, recipe.evaluated_size, recipe.evaluation_resize, recipe.interpolation, mean, std)
 
     @property
     def shape(self) -> tuple[int, int, int]:

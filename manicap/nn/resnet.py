@@ -7,18 +7,14 @@ Parameters have torchvision's names and initialisation, so its weights load into
 
 import math
 from collections.abc import Sequence
-from typing import ClassVar, Literal
+from typing import Literal
 
-import torch
 from torch import Tensor, nn
 
-from manicap.nn.encoders import Encoded, Encoder
+from manicap.nn.pooled import PooledEncoder
 
 ResNetName = Literal["resnet18", "resnet34", "resnet50"]
 StemName = Literal["cifar", "stl10", "imagenet"]
-WIDTH_STEP = 8
-"""Widths are multiples of this. With 4 channels and channels-last layout, the gradient of a 1 x 1 convolution of stride
-2 writes past its end and crashes (oneDNN in torch 2.13, brgconv_strided:avx2): its vectors are 8 numbers long."""
 
 
 class BasicBlock(nn.Module):
@@ -122,16 +118,8 @@ class ResNet(nn.Module):
         return map_BCHW
 
 
-class ResNetEncoder(Encoder):
-    """Images -> `Encoded`: the last stage's feature map, and its mean over positions as the features.
-
-    uint8 images are divided by 255 and normalised with the dataset's `mean` and `std`, which are saved with the
-    weights; floats are assumed to be normalised views already.
-    """
-
-    input_statistics: ClassVar[tuple[str, ...]] = ("mean", "std")
-    mean: Tensor
-    std: Tensor
+class ResNetEncoder(PooledEncoder):
+    """A ResNet of images: the last stage's feature map, and its mean over positions."""
 
     def __init__(
         self,
@@ -142,28 +130,13 @@ class ResNetEncoder(Encoder):
         mean: Sequence[float] = (),
         std: Sequence[float] = (),
     ) -> None:
-        super().__init__(*input_shape)
-        if width < 1 or width % WIDTH_STEP:
-            raise ValueError(f"ResNetEncoder needs a width that is a multiple of {WIDTH_STEP}, got {width}")
+        super().__init__(input_shape, width, mean, std)
         self.resnet = ResNet(name, stem, width, self.channels)
-        for statistic, values, neutral in (("mean", mean, 0.0), ("std", std, 1.0)):
-            if len(values) not in (0, self.channels):
-                raise ValueError(
-                    f"{statistic} needs one value for each of {self.channels} channels, got {list(values)}"
-                )
-            self.register_buffer(statistic, torch.tensor(list(values) or [neutral] * self.channels)[:, None, None])
         _, stride, pools = _STEMS[stem]
-        # With 8 channels, channels last and 3 threads, oneDNN (torch 2.13) corrupts memory in the backward pass.
-        self.memory_format = torch.channels_last if width >= 16 else torch.contiguous_format
         shrinking = 8 * stride * (2 if pools else 1)  # stages 2 to 4 halve, each rounding up
         self.local_channels = self.num_features = self.resnet.num_channels
         self.local_height, self.local_width = (math.ceil(size / shrinking) for size in (self.height, self.width))
 
-    def forward(self, frames_BCHW: Tensor, features_of: int | None = None) -> Encoded:
-        self._require_frames(frames_BCHW)
-        x = frames_BCHW
-        if x.dtype == torch.uint8:
-            x = (x.to(self.mean.dtype) / 255 - self.mean) / self.std
-        map_BCHW = self.resnet(x.contiguous(memory_format=self.memory_format))
-        local_BPC = map_BCHW.permute(0, 2, 3, 1).flatten(1, 2)
-        return Encoded(local_BPC, map_BCHW[:features_of].mean((2, 3)))
+    def feature_map(self, x_BCHW: Tensor) -> Tensor:
+        map_BCHW: Tensor = self.resnet(x_BCHW)
+        return map_BCHW

@@ -274,7 +274,7 @@ def test_hidden_layers_are_normalised_over_the_batch(name):
 
 
 def test_images_of_another_size_are_refused():
-    method = build_small("simclr")
+    method = build_small("simclr").eval()
     with pytest.raises(ValueError, match="encoder built for frames .B, 3, 16, 16., got .4, 3, 32, 32"):
         method.represent(torch.zeros(4, 3, 32, 32))
 

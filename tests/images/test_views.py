@@ -155,6 +155,16 @@ def test_evaluation_takes_the_centre_of_the_resized_image():
     assert torch.equal(evaluation_view(batch, SIMCLR), to_float(batch))
 
 
+@pytest.mark.parametrize("side", [24, 32, 40])
+def test_what_is_evaluated_may_have_another_side_than_the_views(side):
+    batch, recipe = images(2, 32), Recipe(output_size=16, evaluation_size=side)
+    ours = evaluation_view(batch, recipe)
+    assert make_views(batch, recipe, 2, seeded()).shape == (2, 2, 3, 16, 16)
+    for plane, expected in zip(ours.flatten(0, 1), batch.flatten(0, 1), strict=True):
+        resized = Image.fromarray(expected.numpy().astype(np.float32) / 255).resize((side, side), Image.BILINEAR)
+        np.testing.assert_allclose(plane, np.asarray(resized), rtol=0, atol=4e-6)
+
+
 def test_normalised_images_have_the_given_mean_and_deviation():
     views = make_views(images(), PLAIN, 2, seeded())
     normal = normalise(views, views.mean((0, 1, 3, 4)).tolist(), views.std((0, 1, 3, 4)).tolist())

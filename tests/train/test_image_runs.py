@@ -84,6 +84,26 @@ def test_a_run_sees_as_many_views_as_its_settings_say_in_the_size_that_its_confi
     assert load(tmp_path / "run")(torch.zeros(2, 3, 16, 16, dtype=torch.uint8)).shape == (2, 64)
 
 
+@pytest.mark.parametrize("encoder", ["plain", "resnet18"])
+def test_views_may_be_smaller_than_what_is_probed(encoder, image_folder, tmp_path, monkeypatch):
+    seen, own = [], SimCLR.loss
+    monkeypatch.setattr(SimCLR, "loss", lambda self, batch: seen.append(batch.frames_BTCHW.shape) or own(self, batch))
+    settings = small_image_settings("simclr", encoder=encoder)
+    config = small_image_config(
+        image_folder, "simclr", view_size=12, probe_size=16, settings=settings, max_steps=2, check_every=1
+    )
+    run_to_end(config, tmp_path / "run", tmp_path)
+    assert set(seen) == {(16, 2, 3, 12, 12)}
+    assert read_run_config(tmp_path / "run") == config
+    found = load(tmp_path / "run")
+    assert found.input_shapes == ((3, 16, 16),)
+    images = image_data(config, image_folder).dataset
+    probed = ImageEncoder(found.method, config.view_recipe, images.mean, images.std)
+    some = torch.from_numpy(images.images[:4])
+    torch.testing.assert_close(probed.encode(images)[:4], found(some), rtol=1e-4, atol=1e-5)
+    assert probed.encode_views(images.images[:4], 0).shape == (4, found.num_features)
+
+
 def test_two_processes_see_the_views_of_one(image_folder):
     config = small_image_config(image_folder)
     whole, *halves = (image_data(config, image_folder, rank) for rank in (0, 0, 1))

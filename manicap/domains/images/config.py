@@ -25,7 +25,10 @@ class Images(Subject):
     recipe: str = "auto"
     """Recipe of the views: cifar10-tsai2021, stl10-tsai2021 or simclr; auto uses the dataset's own."""
     view_size: Side | None = None
-    """Side of the square views that the network sees, in pixels; the recipe's if None."""
+    """Side of the square views that the network learns from, in pixels; the recipe's if None."""
+    probe_size: Side | None = None
+    """Side of the images that are probed, for networks that take any size, such as all of ours; that of the views if
+    None."""
     protocol: ImageProtocolName = "clean"
     """Images that checks use: a held-out part of the training images (clean) or the test images (tsai2021)."""
     check_every: Count | None = None
@@ -68,9 +71,11 @@ class ImageConfig(RunConfig, Images):  # the fields of the last base come first
     @property
     def view_recipe(self) -> Recipe:
         recipe = RECIPES[self.recipe]
-        if self.view_size is None:
-            return recipe
-        return replace(recipe, output_size=self.view_size, evaluation_resize=None)
+        if self.view_size is not None:
+            recipe = replace(recipe, output_size=self.view_size, evaluation_resize=None)
+        if self.probe_size is not None:
+            recipe = replace(recipe, evaluation_size=self.probe_size, evaluation_resize=None)
+        return recipe
 
     def problems(self) -> list[str]:
         found = []

@@ -3,6 +3,7 @@
 import copy
 import hashlib
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -75,7 +76,8 @@ class ImageEncoder:
     def encode_views(self, images: NDArray[np.uint8], seed: int) -> Tensor:
         """Features `[B, F]` of one random view of each image."""
         generator = torch.Generator(self.device).manual_seed(seed)
-        views = make_views(self._on_device(images), self.recipe, 1, generator)[:, 0]
+        recipe = replace(self.recipe, output_size=self.recipe.evaluated_size)
+        views = make_views(self._on_device(images), recipe, 1, generator)[:, 0]
         return self._represent(normalise(views, self.mean, self.std), training=self.moving_statistics)
 
     @torch.no_grad()
