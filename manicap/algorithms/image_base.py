@@ -1,7 +1,7 @@
 """What the image methods share: a network, and views that pass through it in separate calls."""
 
 from dataclasses import dataclass
-from typing import Annotated, cast, get_args
+from typing import Annotated, Any, cast, get_args
 
 from torch import Tensor
 
@@ -16,6 +16,9 @@ from manicap.nn.resnet import ResNetEncoder, ResNetName, StemName
 IMAGE_ENCODERS: Registry[type[Encoder]] = Registry(
     "encoder", Encoder, {**dict.fromkeys(get_args(ResNetName), ResNetEncoder), "plain": PlainCNN}
 )
+
+QUICK_NETWORK: dict[str, Any] = {"encoder": "plain", "encoder_width": 32}
+"""Of the preset quick: ten points more than ResNet-18 at width 16 in the same time (docs/images.md)."""
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from typing import Annotated, ClassVar, Self
 import torch
 
 from manicap.algorithms.base import Batch, LossOutput, Method, MethodContext, PresetName, SampleKind, Settings, detached
-from manicap.algorithms.image_base import ImageSettings, view_features
+from manicap.algorithms.image_base import QUICK_NETWORK, ImageSettings, view_features
 from manicap.core.ranges import Range, Width
 from manicap.losses.gather import world_size
 from manicap.losses.mmcr import mmcr
@@ -30,13 +30,13 @@ class MMCRSettings(ImageSettings):
 
     @classmethod
     def preset(cls, name: PresetName) -> Self:
-        """paper: ResNet-50. standard: ResNet-18. quick: a quarter as wide, max pooling after the stem."""
+        """paper: ResNet-50. standard: ResNet-18. quick: the plain network (docs/images.md)."""
         paper = cls()
         if name == "paper":
             return paper
         if name == "standard":
             return replace(paper, encoder="resnet18")
-        return replace(paper, encoder="resnet18", stem="stl10", encoder_width=16)
+        return replace(paper, **QUICK_NETWORK)
 
 
 class MMCR(Method):

@@ -58,7 +58,8 @@ DEFAULTS = {
     "mmcr": {"encoder": "resnet50", "stem": "cifar", "num_views": 2, "units": 128, "hidden_units": 512},
 }
 # A quarter of the width of everything, but no head of fewer than 256 units.
-QUICK_IMAGES = {"encoder": "resnet18", "stem": "stl10", "encoder_width": 16, "hidden_units": 512}
+QUICK_IMAGES = {"encoder": "plain", "encoder_width": 32, "hidden_units": 512}
+QUICK_SIMCLR = QUICK_IMAGES | {"temperature": 0.2}
 # docs/training.md
 SEEN = {"input": "both"}
 BOTH_WAYS = SEEN | {"directions": "both", "horizon": 2, "reconstruction": 1.5, "coherence_filter": True}
@@ -71,8 +72,10 @@ STANDARD = {
 }
 QUICK = STANDARD | {
     "cpc": SEEN | {"sequence_frames": 16, "step_stride": 2},
-    **dict.fromkeys(("simclr", "barlow-twins", "vicreg", "tico"), QUICK_IMAGES | {"units": 512}),
-    **dict.fromkeys(("simclr-c+", "simclr-ua", "barlow-twins-c+", "vicreg-c+", "tico-c+", "mmcr"), QUICK_IMAGES),
+    "simclr": QUICK_SIMCLR | {"units": 512},
+    **dict.fromkeys(("simclr-c+", "simclr-ua"), QUICK_SIMCLR),
+    **dict.fromkeys(("barlow-twins", "vicreg", "tico"), QUICK_IMAGES | {"units": 512}),
+    **dict.fromkeys(("barlow-twins-c+", "vicreg-c+", "tico-c+", "mmcr"), QUICK_IMAGES),
     "byol": QUICK_IMAGES | {"units": 512, "predictor_units": 512},
     "byol-c+": QUICK_IMAGES | {"predictor_units": 512},
     "simsiam": QUICK_IMAGES | {"units": 512, "predictor_units": 128},
