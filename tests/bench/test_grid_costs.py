@@ -21,16 +21,18 @@ def known_rates(monkeypatch):
 
 def test_ridge_counts_the_subsets_that_a_small_fit_does_not_have(known_rates):
     # 400 frames have 50, 100 and 200 labels five times and all 400 once: 16 subsets. 5,600 have 50 to 800 five times,
-    # then 1,600 and all: 27. The other 11 are 4 of 400, 5 of 800, and 1,600 (5 folds each), and all in one fold. Of 17
-    # ratios 9 are whole decades, and 2 lie beside the best. 256 features are fewer than any of them has frames.
-    few, large = 10 * 11 * 5 * 0.256, 11 * 0.256
-    expected = 3 + 1.6 * 27 / 16 + few + large + 8 * 0.256 + 5600 * 0.001
+    # then 1,600 and all: 27. The other 11 are 4 of 400, 5 of 800, 1,600 and all, in 5 folds each. Of 17 ratios 9 are whole
+    # decades, and 2 lie beside the best. 256 features are fewer than any of them has frames.
+    expected = 3 + 1.6 * 27 / 16 + 11 * 11 * 5 * 0.256 + 8 * 0.256 + 5600 * 0.001
     assert costs.ridge_seconds(5600, 256) == pytest.approx(expected, rel=1e-9)
+    # 12,000 have a further subset of 3,200; all of them are more than 10,000 and one fold of them is held out.
+    expected = 3 + 1.6 * 28 / 16 + 11 * (11 * 5 + 1) * 0.256 + 8 * 0.256 + 12_000 * 0.001
+    assert costs.ridge_seconds(12_000, 256) == pytest.approx(expected, rel=1e-9)
 
 
 def test_with_more_features_than_frames_the_frames_are_the_equations(known_rates):
-    few = 11 * 5 * (4 * 0.4 + 5 * 0.8 + 1.6)
-    expected = 3 + 1.6 * 27 / 16 + few + 11 * 3.456 + 8 * 3.456 + 5600 * 0.001
+    solved = 11 * 5 * (4 * 0.4 + 5 * 0.8 + 1.6 + 3.456)
+    expected = 3 + 1.6 * 27 / 16 + solved + 8 * 3.456 + 5600 * 0.001
     assert costs.ridge_seconds(5600, 3456) == pytest.approx(expected, rel=1e-9)
 
 

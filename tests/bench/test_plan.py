@@ -22,9 +22,9 @@ def test_steps_are_the_epochs_of_the_training_split_or_the_limit():
     # 80 % of 100,000 frames in batches of 64 are 1,250 steps an epoch, for 100 epochs.
     assert num_steps(atari_preset("paper", "pong", "dim-c+"), NOWHERE) == 125_000
     assert num_steps(atari_preset("quick", "pong", "dim-c+"), NOWHERE) == 600
-    # 50,000 images in batches of 128 are 390 full batches, for 1000 epochs; 10,000 images 78, for 30.
+    # 50,000 images in batches of 128 are 390 full batches, for 1000 epochs, and for 12.
     assert num_steps(image_preset("paper", "cifar10", "simclr", "tsai2021"), NOWHERE) == 390_000
-    assert num_steps(image_preset("quick", "cifar10", "simclr", "clean"), NOWHERE) == 2_340
+    assert num_steps(image_preset("quick", "cifar10", "simclr", "clean"), NOWHERE) == 4_680
 
 
 def test_steps_of_windows_are_those_that_the_2019_code_draws():
