@@ -20,7 +20,7 @@ from manicap.domains.base import find_domain
 from manicap.domains.evaluation import EvaluationConfig, Probed
 from manicap.domains.result import RunResult
 from manicap.jobs.same_data import is_of_data
-from manicap.train.device import set_threads
+from manicap.train.device import return_freed_memory, set_threads
 from manicap.train.finished import FinishedRun
 from manicap.train.identity import cpu_model
 
@@ -49,6 +49,7 @@ def probe(
         if known is not None and is_of_data(known, run.config, evaluation, data_dir):
             return known
         set_threads(threads)
+        return_freed_memory()
         is_trained = find_method(run.config.method).is_trained
         untrained = run.untrained(evaluation.probe_input) if is_trained else encoder
         measured = domain.evaluate(

@@ -59,14 +59,29 @@ def keep_freed_memory() -> None:
     Activations are allocated anew in every step; fetching their pages again took 15 % of an encoder's step and 20 %
     of the heads'. Has an effect only on Linux with glibc.
     """
+    _set_malloc(mmap_max=0, trim_threshold=2**31 - 1, top_pad=256 * 2**20)
+
+
+def return_freed_memory() -> None:
+    """The reverse, for what comes after training: blocks of gigabytes that differ in size would leave gaps of gigabytes.
+
+    Without it, probing 11,264 features of Space Invaders took more than 17 GB in the process of the run.
+    """
+    libc = _set_malloc(mmap_max=65536, trim_threshold=128 * 2**10, top_pad=128 * 2**10)  # glibc's own
+    if libc is not None:
+        libc.malloc_trim(0)
+
+
+def _set_malloc(mmap_max: int, trim_threshold: int, top_pad: int) -> ctypes.CDLL | None:
+    """glibc, or None if there is none."""
     try:
-        mallopt = ctypes.CDLL("libc.so.6").mallopt
+        libc = ctypes.CDLL("libc.so.6")
+        mallopt = libc.mallopt
     except (OSError, AttributeError):
-        return
-    trim_threshold, top_pad, mmap_max = -1, -2, -4  # M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_MAX of malloc.h
-    mallopt(mmap_max, 0)
-    mallopt(trim_threshold, 2**31 - 1)
-    mallopt(top_pad, 256 * 2**20)
+        return None
+    for name, value in ((-4, mmap_max), (-1, trim_threshold), (-2, top_pad)):  # M_MMAP_MAX, ... of malloc.h
+        mallopt(name, value)
+    return libc
 
 
 def noise_generator(seed: int, device: torch.device, rank: int, *stream: str | int) -> torch.Generator:
