@@ -21,8 +21,8 @@ def known_rates(monkeypatch):
 
 def test_ridge_counts_the_subsets_that_a_small_fit_does_not_have(known_rates):
     # 400 frames have 50, 100 and 200 labels five times and all 400 once: 16 subsets. 5,600 have 50 to 800 five times,
-    # then 1,600 and all: 27. The other 11 are 4 of 400, 5 of 800, 1,600 and all, in 5 folds each. Of 17 ratios 9 are whole
-    # decades, and 2 lie beside the best. 256 features are fewer than any of them has frames.
+    # then 1,600 and all: 27. The other 11 are 4 of 400, 5 of 800, 1,600 and all, in 5 folds each. Of 17 ratios 9 are
+    # whole decades, and 2 lie beside the best. 256 features are fewer than any of them has frames.
     expected = 3 + 1.6 * 27 / 16 + 11 * 11 * 5 * 0.256 + 8 * 0.256 + 5600 * 0.001
     assert costs.ridge_seconds(5600, 256) == pytest.approx(expected, rel=1e-9)
     # 12,000 have a further subset of 3,200; all of them are more than 10,000 and one fold of them is held out.
