@@ -194,6 +194,15 @@ def test_the_config_survives_toml(image_folder, tmp_path):
     assert read_run_config(tmp_path) == config
 
 
+def test_sizes_that_the_plain_network_cannot_see_are_told(image_folder):
+    plain = small_image_settings("simclr", encoder="plain")
+    config = small_image_config(image_folder, "simclr", view_size=8, probe_size=4, settings=plain)
+    found = "; ".join(config_problems(config))
+    for part in ("view_size must be at least 9 for the encoder plain, got 8", "probe_size must be at least 9"):
+        assert part in found
+    assert config_problems(replace(config, settings=small_image_settings("simclr"))) == []
+
+
 def test_mistakes_are_told_together(image_folder):
     config = small_image_config(image_folder, batch_size=1, num_images=0, weights="best")
     found = "; ".join(config_problems(config))

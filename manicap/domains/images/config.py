@@ -9,6 +9,7 @@ from manicap.core.errors import unknown_choice
 from manicap.core.ranges import BatchSize, Count, NonNegative, Positive, Seed, Side
 from manicap.domains.run_config import RunConfig, Subject, find_method_for
 from manicap.images.recipes import RECIPES, Recipe
+from manicap.nn.plain import LEAST_SIDE
 
 ImageProtocolName = Literal["clean", "tsai2021"]
 """clean: nothing is selected on test images. tsai2021: as in the code of arXiv 2104.13712."""
@@ -85,6 +86,10 @@ class ImageConfig(RunConfig, Images):  # the fields of the last base come first
             found.append(
                 f"weights 'best' requires a check within {self.max_epochs} epochs, not every {self.check_every}"
             )
+        sides = {"view_size": self.view_size, "probe_size": self.probe_size} if self.settings.encoder == "plain" else {}
+        for name, side in sides.items():
+            if side is not None and side < LEAST_SIDE:
+                found.append(f"{name} must be at least {LEAST_SIDE} for the encoder plain, got {side}")
         return found
 
     @property
