@@ -18,7 +18,7 @@ IMAGE_ENCODERS: Registry[type[Encoder]] = Registry(
 )
 
 QUICK_NETWORK: dict[str, Any] = {"encoder": "plain", "encoder_width": 32}
-"""Of the preset quick: ten points more than ResNet-18 at width 16 in the same time (docs/images.md)."""
+"""Of the preset quick: in minutes it learns more than a narrow ResNet-18 (docs/images.md)."""
 
 
 @dataclass(frozen=True)
